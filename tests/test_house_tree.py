@@ -271,7 +271,7 @@ BUDGET: dict[str, int] = {
     "matching": 13341,
     "networkx_backend": 1856,
     "ordering": 14772,
-    "partitioning": 5848,
+    "partitioning": 5840,
     "preconditioners": 6407,
     "primitives": 13047,
     "ranking": 2690,

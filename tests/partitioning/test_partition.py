@@ -489,9 +489,25 @@ def test_bisections_are_those_of_the_definition() -> None:
                 assert same(bisection_cpu.bisect(batch, 2, threads), expected), (name, threads)
 
 
+def windmill(n: int) -> sp.csr_array:
+    """A hub of light edges to the ends of heavy ones: it looks for a mate after every match."""
+    u = np.arange(1, n, 2)
+    ones = np.ones(n - 1)
+    return from_edges(n, [*u, *(0 * ones)], [*(u + 1), *range(1, n)], [*(2 * ones[::2]), *ones])
+
+
+def test_hubs_look_for_mates_in_linear_time() -> None:
+    G = matchwood.graph(windmill(40_001))
+    assert matchwood.partition(G, 2, effort=0, threads=1).excess == 0
+    began = time.process_time()
+    matchwood.partition(G, 2, effort=0, threads=1)
+    assert time.process_time() - began < 2
+
+
 def test_coarse_bisections_are_those_of_the_definition() -> None:
     """Graphs of several levels, of one that cannot be coarsened, and of hubs."""
-    for A in (rmat(7, 6), grid(9, 21, 1.0), star(200), path(200), random_graph(100, 2000)):
+    hubs = star(200), windmill(401)
+    for A in (rmat(7, 6), grid(9, 21, 1.0), *hubs, path(200), random_graph(100, 2000)):
         batch = batch_of(shuffled(A, isolated=9), A.nnz)
         assert same(bisection_cpu.bisect(batch, 1), bisection_reference.bisect(batch, 1))
 

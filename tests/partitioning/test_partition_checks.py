@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from typing import Any
 
 import numpy as np
@@ -56,13 +57,15 @@ def test_wrong_descriptions_are_found() -> None:
     last = P.levels[-1]._replace(after=P.cut - 1)
     with pytest.raises(CheckFailed, match="levels must be the 1 of the replay"):
         check_partition(A, dataclasses.replace(P, levels=(last,)), replay=True)
-    for name, value in {"boundary": np.arange(3), "volume": 1, "pieces": np.full(4, 2)}.items():
+    described: list[tuple[str, Any]] = [
+        ("boundary", np.arange(3)), ("boundary", P.boundary[::-1]), ("volume", P.volume + 1),
+        ("volume", None), ("pieces", np.full(4, 2)), ("pieces", np.ones(5, int)),
+    ]  # fmt: skip
+    for name, value in described:
         wrong = matchwood.partition(A, 4)
         wrong.__dict__[name] = value  # what the cached properties would have found
         with pytest.raises(CheckFailed, match=name):
             check_partition(A, wrong)
-    other = matchwood.partition(grid(8, 8, 1.0)[::-1], 4)
-    object.__setattr__(spoiled(), "_origin", other._origin)
 
 
 def test_excess_is_of_numbers_and_never_wraps() -> None:
@@ -76,11 +79,22 @@ def test_excess_is_of_numbers_and_never_wraps() -> None:
         spoiled(weights=np.ones(3, int)).excess
 
 
-def test_quotients_are_checked() -> None:
+def test_quotients_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     P = matchwood.partition(A, 4)
     strange = dataclasses.replace(P, _origin=matchwood.partition(path(64), 4)._origin)
     with pytest.raises(CheckFailed):
         check_partition(A, strange)
+    right = P.quotient()
+    heavier, moved = right.copy(), right.copy()
+    heavier.data[0] *= 1.001
+    moved.indices[0] = 0
+    fewer = right.copy()
+    fewer[0] = 0
+    fewer.eliminate_zeros()
+    for wrong in (heavier, moved, fewer):
+        monkeypatch.setattr(Partition, "quotient", lambda self, wrong=wrong: wrong)
+        with pytest.raises(CheckFailed, match="quotient"):
+            check_partition(A, P)
 
 
 def test_fixed_vertices_are_checked() -> None:
@@ -91,6 +105,22 @@ def test_fixed_vertices_are_checked() -> None:
     fixed[5] = (P.labels[5] + 1) % 4
     with pytest.raises(CheckFailed, match="vertex 5 is fixed to block"):
         check_partition(A, P, fixed=fixed)
+    held = [0, 1, -1, -1]  # two vertices for two blocks that nothing is fixed to
+    check_partition(path(4), matchwood.partition(path(4), 4, fixed=held), fixed=held)
+    with pytest.raises(CheckFailed, match="block 3 is empty"):
+        check_partition(path(4), [0, 1, 2, 2], k=4, fixed=held, imbalance=1.0)
+    held = [0, 0, -1]  # one for two
+    check_partition(path(3), [0, 0, 1], k=3, fixed=held, imbalance=1.0)
+
+
+def test_a_million_entries_are_checked_at_once() -> None:
+    G = matchwood.graph(grid(500, 500, 1.0))
+    labels = np.random.default_rng(1).integers(0, 64, G.n)
+    P = matchwood.refine_partition(G, labels, effort=0)
+    check_partition(G, P)  # what it needs has been imported
+    began = time.process_time()
+    check_partition(G, P)
+    assert time.process_time() - began < 2
 
 
 def test_balance_is_asked_for_where_weights_differ() -> None:

@@ -14,7 +14,7 @@ import matchwood
 from graphs import ZOO, bipartite, complete, cycle, disjoint, grid, path, rmat, star
 from matchwood import minimum_vertex_cover, vertex_separator
 from matchwood.check import check_separator, check_vertex_cover
-from matchwood.partitioning.separator import LARGEST_TOTAL, whole_weights
+from matchwood.partitioning.separator import LARGEST_TOTAL, limits_of, whole_weights
 from strategies import graphs
 from support import THREADS
 
@@ -96,6 +96,18 @@ def test_weights_become_integers():
     large = whole_weights("f", np.array([2**40, 2**40]), 2)
     assert large[0] == large[1]
     assert 0 < large.sum() <= LARGEST_TOTAL
+    least = whole_weights("f", [5e-324, 1e-323, 0.0], 3)
+    assert least[1] == 2 * least[0] > LARGEST_TOTAL // 2
+    side = vertex_separator(path(7), vertex_weights=[5e-324] * 7)
+    assert side.tolist() == [0, 0, 0, 2, 1, 1, 1]
+
+
+def test_limits_are_exact():
+    """In double precision 1.15 * 100 is less than 115."""
+    assert limits_of(np.array([200, 3, 1, 0]), 0.15).tolist() == [115, 2, 1, 0]
+    most = np.array([LARGEST_TOTAL])
+    assert limits_of(most, 1e300).tolist() == [LARGEST_TOTAL]
+    assert limits_of(most, np.float32(0)).tolist() == [1 << 30]
 
 
 def test_a_vertex_that_is_too_heavy_is_in_the_separator():

@@ -68,16 +68,9 @@ def small_graph(indptr: Any, indices: Any, data: Any, weights: Any) -> Small:
 
 
 def bisect(
-    graph: Small,
-    begins: Any,
-    limits: Any,
-    targets: Any,
-    seeds: Any,
-    *,
-    fixed: Any = None,
-    tries: int = TRIES,
-    threads: int | None = None,
-) -> Cuts:
+    graph: Small, begins: Any, limits: Any, targets: Any, seeds: Any, *, fixed: Any = None,
+    tries: int = TRIES, threads: int | None = None,
+) -> Cuts:  # fmt: skip
     """Bisect several graphs that lie side by side: each vertex on side 0 or 1, with a small cut.
 
     Graph b has the vertices begins[b] .. begins[b + 1] - 1 and no edge to another.  Its sides are
@@ -107,15 +100,9 @@ def bisect(
 
 
 def recursive_bisection(
-    graph: Small,
-    targets: Any,
-    limits: Any,
-    seed: int,
-    *,
-    fixed: Any = None,
-    tries: int = TRIES,
+    graph: Small, targets: Any, limits: Any, seed: int, *, fixed: Any = None, tries: int = TRIES,
     threads: int | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Parts 0 .. k - 1 of a graph: halves, halves of these, and so on; int32 labels.
 
     Part b is to weigh about ``targets[b]``, at most ``limits[b]``.  Of k' parts the first half is
@@ -129,16 +116,11 @@ def recursive_bisection(
     k = len(limits)
     labels = np.zeros(graph.n, np.int32)
     where = np.arange(graph.n)  # the vertex of the given graph
-    blocks = np.array([[0, k]])  # each graph at hand is to become the parts first .. last - 1
+    blocks = np.array([[0, k]])[: k - 1]  # of each graph at hand: its parts, first .. last - 1
     begins = np.array([0, graph.n])
     wants = np.array([[*targets, 0], [*limits, 0]], np.float64)  # of each part; and one behind
-    depth = 0
     while blocks.size:
         middle = (blocks[:, 0] + blocks[:, 1] + 1) // 2
-        done = np.diff(blocks)[:, 0] == 1
-        if done.any():
-            graph, where, begins, blocks = _without(graph, where, begins, blocks, done, labels)
-            continue
         bounds, wanted = _halves(graph, begins, blocks, middle, wants)
         sides = None
         number = np.repeat(np.arange(middle.size), np.diff(begins))
@@ -146,24 +128,19 @@ def recursive_bisection(
             held = np.asarray(fixed)[where]
             sides = np.where(held < 0, -1, held >= middle[number]).astype(np.int8)
         seeds = [(seed + int(first) * 0x9E3779B1 + int(last)) % 2**64 for first, last in blocks]
+        often = tries if tries == 1 or blocks[0, 1] < k else max(tries, FIRST_TRIES)
         cuts = bisect(
-            graph,
-            begins,
-            bounds,
-            wanted,
-            seeds,
-            fixed=sides,
-            threads=threads,
-            tries=tries if tries == 1 else max(tries, FIRST_TRIES if depth == 0 else 0),
+            graph, begins, bounds, wanted, seeds, fixed=sides, tries=often, threads=threads
         )
-        depth += 1
         number = 2 * number + cuts.side
-        order = np.argsort(number, kind="stable")
-        begins = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=2 * middle.size))])
-        graph = _split(graph, number, order)
-        where = where[order]
         first = np.stack([blocks[:, 0], middle], 1).ravel()
         blocks = np.stack([first, np.stack([middle, blocks[:, 1]], 1).ravel()], 1)
+        labels[where] = first[number]  # of halves that are parts
+        left = np.diff(blocks)[:, 0] > 1
+        order = np.argsort(number, kind="stable")
+        order = order[left[number[order]]]
+        begins = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=left.size)[left])])
+        graph, where, blocks = _split(graph, number, order), where[order], blocks[left]
     return labels
 
 
@@ -186,36 +163,15 @@ def _halves(graph: Small, begins: Any, blocks: Any, middle: Any, wants: Any) -> 
 
 
 def _split(graph: Small, number: Any, order: Any) -> Small:
-    """The graph with its vertices in that order, without edges between different numbers."""
-    n = graph.n
-    place = np.empty(n, np.int64)
-    place[order] = np.arange(n)
-    rows = np.repeat(np.arange(n), np.diff(graph.indptr))
-    kept = np.flatnonzero(number[rows] == number[graph.indices])
-    rows, columns = place[rows[kept]], place[graph.indices[kept]]
-    sorted_entries = np.argsort(rows, kind="stable")
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-    return Small(
-        indptr.astype(np.int64),
-        columns[sorted_entries].astype(np.int32),
-        graph.data[kept][sorted_entries],
-        graph.weights[order],
-    )
-
-
-def _without(
-    graph: Small, where: Any, begins: Any, blocks: Any, done: Any, labels: Any
-) -> tuple[Small, Any, Any, Any]:
-    """Write the labels of the parts that are done, and leave these graphs out."""
-    lengths = np.diff(begins)
-    ready = np.repeat(done, lengths)
-    labels[where[ready]] = np.repeat(blocks[:, 0], lengths)[ready]
-    order = np.concatenate([np.flatnonzero(~ready), np.flatnonzero(ready)])
-    count = int(order.size - ready.sum())
-    whole = _split(graph, ready, order)
-    end = int(whole.indptr[count])
-    left = Small(
-        whole.indptr[: count + 1], whole.indices[:end], whole.data[:end], whole.weights[:count]
-    )
-    begins = np.concatenate([[0], np.cumsum(lengths[~done])])
-    return left, where[order[:count]], begins, blocks[~done]
+    """The graph of these vertices, in that order, without edges between different numbers."""
+    place = np.empty(graph.n, np.int64)
+    place[order] = np.arange(order.size)
+    lengths = np.diff(graph.indptr)[order]
+    rows = np.repeat(np.arange(order.size), lengths)
+    entries = np.arange(rows.size) + (graph.indptr[order] - np.cumsum(lengths) + lengths)[rows]
+    inside = number[order][rows] == number[graph.indices[entries]]
+    rows, entries = rows[inside], entries[inside]
+    indptr = np.zeros(order.size + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=order.size), out=indptr[1:])
+    columns = place[graph.indices[entries]].astype(np.int32)
+    return Small(indptr, columns, graph.data[entries], graph.weights[order])

@@ -28,6 +28,8 @@ PATIENT_PART = 32  # ... or one vertex in PATIENT_PART, where that is more
 STALLED = 95  # percent of the vertices; a level that keeps more is the last
 LEVELS = 64  # room for levels
 ROOM = 5  # vertices and entries of all levels are at most ROOM times those of the graph
+SCANS = 8  # of a row for its first edge, then its edges become a heap
+SIGN = np.uint64(1 << 63)  # int64(h ^ SIGN) are in the order of h
 LOOK = 1023  # moves between two looks whether the team stops: a power of two less one
 
 NOWHERE, LOCKED = -1, -2  # places of vertices that are in no heap: may enter, may not
@@ -74,6 +76,15 @@ class Level(NamedTuple):
     data: Array
     weights: Array
     fixed: Array
+
+
+class Choice(NamedTuple):
+    """What is known of the first edge of each vertex."""
+
+    first: Array  # the neighbour, or -1
+    left: Array  # the size of its heap; before, -1 less the scans that are to come first
+    heap: Array  # the edges of each row, as places in it
+    hash: Array  # of each entry that is in a heap
 
 
 class Scratch(NamedTuple):
@@ -188,30 +199,82 @@ def _shuffle(order: Array, seed: Any) -> None:
 def _first_edge(g: Level, mate: Array, v: Any, limit: Any, seed: Any) -> Any:
     """The free neighbour of v by the heaviest edge (equal: smaller hash) that it may join, or v."""
     best, heaviest, least = np.int64(v), np.int64(-1), np.uint64(0)
-    for k in range(g.indptr[v], g.indptr[v + 1]):
-        u = np.int64(g.indices[k])
+    fixed, rest = g.fixed[v], limit - g.weights[v]
+    for k in range(np.uint64(g.indptr[v]), np.uint64(g.indptr[v + 1])):
         w = g.data[k]
-        if w < heaviest or mate[u] >= 0 or g.fixed[u] != g.fixed[v]:
+        if w < heaviest:
             continue
-        if g.weights[u] + g.weights[v] > limit:
+        u = np.uint64(g.indices[k])
+        if mate[u] >= 0 or g.fixed[u] != fixed or g.weights[u] > rest:
             continue
-        h = hash2(min(u, v), max(u, v), seed)
+        h = hash2(min(np.int64(u), v), max(np.int64(u), v), seed)
         if w > heaviest or h < least:
-            best, heaviest, least = u, w, h
+            best, heaviest, least = np.int64(u), w, h
     return best
 
 
 @device
-def _kept_first_edge(g: Level, mate: Array, first: Array, v: Any, limit: Any, seed: Any) -> Any:
+def _earlier(g: Level, hashes: Array, a: Any, b: Any) -> bool:
+    return g.data[a] > g.data[b] or (g.data[a] == g.data[b] and hashes[a] < hashes[b])
+
+
+@device
+def _sink(g: Level, hashes: Array, heap: Array, begin: Any, size: int, at: int) -> None:
+    """Put the edge at that place of a heap, of places in the row from `begin` on, further down."""
+    edge = begin + heap[at]
+    while True:
+        below = 2 * at + 1
+        if below >= size:
+            break
+        if below + 1 < size and _earlier(g, hashes, begin + heap[below + 1], begin + heap[below]):
+            below += 1
+        if not _earlier(g, hashes, begin + heap[below], edge):
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = edge - begin
+
+
+@device
+def _sorted_first_edge(g: Level, mate: Array, choice: Choice, v: Any, limit: Any, seed: Any) -> Any:
+    """`_first_edge` by a heap of the edges of v, so that long rows are not scanned too often."""
+    begin, end = g.indptr[v], g.indptr[v + 1]
+    heap, size = choice.heap[begin:end], np.int64(choice.left[v])
+    if size < 0:
+        size = 0
+        for k in range(begin, end):
+            u = np.int64(g.indices[k])
+            if mate[u] < 0 and g.fixed[u] == g.fixed[v] and g.weights[u] + g.weights[v] <= limit:
+                choice.hash[k] = np.int64(hash2(min(u, v), max(u, v), seed) ^ SIGN)
+                heap[size] = k - begin
+                size += 1
+        for at in range(size // 2 - 1, -1, -1):
+            _sink(g, choice.hash, heap, begin, size, at)
+    while size > 0 and mate[g.indices[begin + heap[0]]] >= 0:
+        size -= 1
+        heap[0] = heap[size]
+        _sink(g, choice.hash, heap, begin, size, 0)
+    choice.left[v] = size
+    return np.int64(g.indices[begin + heap[0]]) if size > 0 else np.int64(v)
+
+
+@device
+def _kept_first_edge(g: Level, mate: Array, choice: Choice, v: Any, limit: Any, seed: Any) -> Any:
     """`_first_edge`, which stands until that neighbour is no longer free."""
-    if first[v] < 0 or mate[first[v]] >= 0:
-        first[v] = _first_edge(g, mate, v, limit, seed)
-    return np.int64(first[v])
+    first = np.int64(choice.first[v])
+    if first < 0 or mate[first] >= 0:
+        if choice.left[v] < -1:
+            choice.left[v] += 1
+            first = _first_edge(g, mate, v, limit, seed)
+        else:
+            first = _sorted_first_edge(g, mate, choice, v, limit, seed)
+        choice.first[v] = first
+    return first
 
 
 @device
 def _match(
-    team: Any, g: Level, mate: Array, order: Array, first: Array, limit: Any, seed: Any
+    team: Any, g: Level, mate: Array, order: Array, choice: Choice, limit: Any, seed: Any
 ) -> None:
     """mate[v]: the vertex that v is merged with, v itself where there is none.
 
@@ -222,22 +285,22 @@ def _match(
     n = g.weights.size
     _shuffle(order, seed)
     for v in range(n):
-        mate[v] = -1
-        first[v] = -1
+        mate[v] = choice.first[v] = -1
+        choice.left[v] = -1 - SCANS
     for x in range(n):
         if interrupted(team, x):  # those left are alone
             break
         while mate[x] < 0:
-            u, v = np.int64(x), _kept_first_edge(g, mate, first, x, limit, seed)
+            u, v = np.int64(x), _kept_first_edge(g, mate, choice, x, limit, seed)
             if v == x:
                 break
-            w = _kept_first_edge(g, mate, first, v, limit, seed)
+            w = _kept_first_edge(g, mate, choice, v, limit, seed)
             while w != u:
                 u, v = v, w
-                w = _kept_first_edge(g, mate, first, v, limit, seed)
+                w = _kept_first_edge(g, mate, choice, v, limit, seed)
             mate[u] = v
             mate[v] = u
-    waiting = first  # room for one of both
+    waiting = choice.first  # room for one of both
     for v in range(n):
         waiting[v] = -1
     alone = -1  # a vertex without neighbours that waits for another
@@ -296,13 +359,13 @@ def _contract(g: Level, mate: Array, map: Array, slot: Array, out: Level) -> int
                 if x == v:
                     break
                 weight += g.weights[x]
-            for k in range(g.indptr[x], g.indptr[x + 1]):
-                c = map[g.indices[k]]
+            for k in range(np.uint64(g.indptr[x]), np.uint64(g.indptr[x + 1])):
+                c = map[np.uint64(g.indices[k])]
                 if c == own:
                     continue
-                at = slot[c]
+                at = slot[np.uint64(c)]
                 if at < 0:
-                    slot[c] = end - begin
+                    slot[np.uint64(c)] = end - begin
                     out.indices[end] = c
                     out.data[end] = g.data[k]
                     end += 1
@@ -392,8 +455,8 @@ def _count(g: Level, side: Array, s: Scratch) -> Any:
     for v in range(g.weights.size):
         own = side[v]
         inside = outside = np.int64(0)
-        for k in range(g.indptr[v], g.indptr[v + 1]):
-            if side[g.indices[k]] == own:
+        for k in range(np.uint64(g.indptr[v]), np.uint64(g.indptr[v + 1])):
+            if side[np.uint64(g.indices[k])] == own:
                 inside += g.data[k]
             else:
                 outside += g.data[k]
@@ -463,8 +526,8 @@ def _pass(
         s.gain[v] = -s.gain[v]
         s.log[moves] = v
         moves += 1
-        for k in range(g.indptr[v], g.indptr[v + 1]):
-            u = g.indices[k]
+        for k in range(np.uint64(g.indptr[v]), np.uint64(g.indptr[v + 1])):
+            u = np.uint64(g.indices[k])
             more = 2 * g.data[k] if side[u] == own else -2 * g.data[k]
             if s.place[u] == LOCKED:
                 s.gain[u] += more
@@ -484,8 +547,8 @@ def _pass(
         own = side[v]
         side[v] = 1 - own
         s.gain[v] = -s.gain[v]
-        for k in range(g.indptr[v], g.indptr[v + 1]):
-            u = g.indices[k]
+        for k in range(np.uint64(g.indptr[v]), np.uint64(g.indptr[v + 1])):
+            u = np.uint64(g.indices[k])
             s.gain[u] += 2 * g.data[k] if side[u] == own else -2 * g.data[k]
     better = best_excess < first_excess or best_cut < first_cut
     return best_excess, best_cut, better
@@ -525,18 +588,13 @@ def _copy_in(batch: Batch, b: int, memory: Memory, me: int) -> int:
 
 
 @device
-def _scratch(memory: Memory, me: int) -> Scratch:
-    return Scratch(
-        memory.gain[me], memory.whole[me], memory.hash[me], memory.place[me], memory.log[me],
-        memory.heap[me],
-    )  # fmt: skip
-
-
-@device
 def _try(team: Any, batch: Batch, b: int, t: int, memory: Memory, side_out: Array) -> Any:
     """One try: coarser and coarser, regions, and back; the excess and the cut."""
     me = team.me
-    s = _scratch(memory, me)
+    s = Scratch(
+        memory.gain[me], memory.whole[me], memory.hash[me], memory.place[me], memory.log[me],
+        memory.heap[me],
+    )  # fmt: skip
     l0, l1, target = batch.limits[b, 0], batch.limits[b, 1], batch.targets[b]
     seed = hash2(t, 0, batch.seeds[b])
     n = _copy_in(batch, b, memory, me)
@@ -550,10 +608,6 @@ def _try(team: Any, batch: Batch, b: int, t: int, memory: Memory, side_out: Arra
     while n > SMALLEST and levels < LEVELS - 1 and not stopping(team):
         g = _level(memory, me, p, e, n)
         used = g.indptr[n]
-        turn = hash2(t, levels, batch.seeds[b])
-        _match(team, g, s.place[:n], s.log[:n], s.heap[0, :n], heaviest, turn)
-        if stopping(team):
-            break
         q = p + n + 1
         if q + n + 1 > rows or e + 2 * used > room:
             break
@@ -561,6 +615,11 @@ def _try(team: Any, batch: Batch, b: int, t: int, memory: Memory, side_out: Arra
             memory.indptr[me, q:], memory.indices[me, e + used :], memory.data[me, e + used :],
             memory.weights[me, q:], memory.fixed[me, q:],
         )  # fmt: skip
+        choice = Choice(s.heap[0, :n], s.heap[1, :n], out.indices, out.data)  # not made yet
+        turn = hash2(t, levels, batch.seeds[b])
+        _match(team, g, s.place[:n], s.log[:n], choice, heaviest, turn)
+        if stopping(team):
+            break
         count = np.int64(_contract(g, s.place[:n], memory.map[me, p : p + n], s.heap[1], out))
         if 100 * count > STALLED * n:
             break
@@ -608,9 +667,7 @@ def _bisect(team: Any, batch: Batch, memory: Memory, sides: Array, scores: Array
         b, t = task // tries, task % tries
         begin, end = batch.begins[b], batch.begins[b + 1]
         if end > begin:
-            excess, cut = _try(team, batch, b, t, memory, sides[t, begin:end])
-            scores[b, t, 0] = excess
-            scores[b, t, 1] = cut
+            scores[b, t, 0], scores[b, t, 1] = _try(team, batch, b, t, memory, sides[t, begin:end])
         task = next_chunk(team, tries * batch.targets.size, 1)
 
 
@@ -623,8 +680,7 @@ def bisect(batch: Batch, tries: int, threads: int | None = None) -> tuple[Array,
     sides = np.zeros((tries, batch.weights.size), np.uint8)
     scores = np.zeros((lengths.size, tries, 2), np.int64)
     work = tries * (int(ends[-1]) + batch.weights.size) * 20
-    team = crew(threads, work=work)
-    members = min(team.size, max(tries * lengths.size, 1))
+    members = min(crew(threads, work=work).size, max(tries * lengths.size, 1))
     team = crew(members, work=work)
     rows, room = ROOM * n + 2 * LEVELS, ROOM * entries + 1
 

@@ -127,13 +127,7 @@ def partition(
     caller = "partition"
     joins = arguments.flag(caller, "connected", connected)
     call = calls.enter(A, caller, engine, threads)
-    given = {
-        "imbalance": imbalance,
-        "vertex_weights": vertex_weights,
-        "block_weights": block_weights,
-        "fixed": fixed,
-    }
-    given = {name: copy(value) for name, value in given.items()}  # callers may change theirs
+    given = _copies(imbalance, vertex_weights, block_weights, fixed)
     place = engines.home(call.engine)
     task = task_of(caller, call.graph.n, k, **given, effort=effort, rng=rng, place=place)
     run = multilevel.begin(call.graph, task, caller, call.engine, threads)
@@ -205,13 +199,7 @@ def refine_partition(
     start = arguments.integers(caller, "labels", labels, size=n, low=0, high=max(n, 1) - 1)
     if k is None:
         k = int(start.max()) + 1 if n else 1
-    given = {
-        "imbalance": imbalance,
-        "vertex_weights": vertex_weights,
-        "block_weights": block_weights,
-        "fixed": fixed,
-    }
-    given = {name: copy(value) for name, value in given.items()}  # callers may change theirs
+    given = _copies(imbalance, vertex_weights, block_weights, fixed)
     place = engines.home(call.engine)
     task = task_of(caller, n, k, **given, effort=effort, rng=rng, place=place)
     arguments.integers(caller, "labels", start, low=0, high=task.k - 1)
@@ -223,6 +211,12 @@ def refine_partition(
     if joins and task.k > 1:
         found = multilevel.connected(run, found)
     return _result(call, run, found, given)
+
+
+def _copies(*values: Any) -> dict[str, Any]:
+    """The arguments that a `Partition` keeps: callers may change theirs."""
+    names = ("imbalance", "vertex_weights", "block_weights", "fixed")
+    return dict(zip(names, map(copy, values), strict=True))
 
 
 def _refuse_moved(caller: str, labels: Any, task: Task) -> None:

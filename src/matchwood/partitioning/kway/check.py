@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from matchwood import answers, arguments, engines
 from matchwood.arguments import shown
@@ -137,10 +139,10 @@ def _taken_apart(answer: Any) -> tuple[Any, Any]:
 def _check_blocks(labels: Any, task: Task, n: int, balanced: bool) -> Any:
     """None is empty, fixed vertices are where they must be, limits are kept; the weights."""
     if n:
-        sizes = np.bincount(labels, minlength=task.k)
-        movable = n if task.fixed is None else int((task.fixed < 0).sum())
-        at = answers.first(sizes == 0)
-        if at is not None and movable >= task.k:
+        fixed = labels[:0] if task.fixed is None else task.fixed[task.fixed >= 0]
+        at = answers.first(np.bincount(labels, minlength=task.k) == 0)
+        # those that may move fill at least the blocks that have nothing fixed
+        if at is not None and n - fixed.size >= task.k - np.unique(fixed).size:
             raise CheckFailed(f"{PROBLEM}: block {at} is empty")
     if task.fixed is not None:
         at = answers.first((task.fixed >= 0) & (task.fixed != labels))
@@ -179,54 +181,37 @@ def _check_description(G: csr.Graph, answer: Any, labels: Any, task: Task, weigh
     if answer.graph is None:
         return
     view = G.undirected_weights() if G.weighted else G.undirected_pattern()
-    around: list[set[int]] = [set() for _ in range(G.n)]
-    between: dict[tuple[int, int], float] = {}
-    data = np.ones(view.nnz) if view.data is None else view.data.astype(np.float64)
     rows = np.repeat(np.arange(G.n), np.diff(view.indptr))
-    across = np.flatnonzero(labels[rows] != labels[view.indices])
-    own, other = labels[rows[across]].tolist(), labels[view.indices[across]].tolist()
-    for u, a, b, w in zip(rows[across].tolist(), own, other, data[across].tolist(), strict=True):
-        around[u].add(b)
-        between[a, b] = between.get((a, b), 0.0) + w
-    boundary = [v for v in range(G.n) if around[v]]
-    if answer.boundary.tolist() != boundary:
+    across = labels[rows] != labels[view.indices]
+    u, v = rows[across], view.indices[across]
+    boundary = np.flatnonzero(np.bincount(u, minlength=G.n))
+    if not np.array_equal(answer.boundary, boundary):
         raise CheckFailed(
-            f"{PROBLEM}: boundary must be the {len(boundary)} vertices with neighbours elsewhere"
+            f"{PROBLEM}: boundary must be the {boundary.size} vertices with neighbours elsewhere"
         )
-    volume = sum(map(len, around))
+    data = np.ones(u.size) if view.data is None else view.data[across].astype(np.float64)
+    volume = coo_array((data, (u, labels[v])), shape=(G.n, task.k)).tocsr().nnz
     if answer.volume != volume:
         raise CheckFailed(f"{PROBLEM}: volume is {volume}, got {shown(answer.volume)}")
-    quotient = answer.quotient().tocoo()
-    found = dict(zip(zip(quotient.row.tolist(), quotient.col.tolist(), strict=True),
-                     quotient.data.tolist(), strict=True))  # fmt: skip
-    if found.keys() != between.keys() or any(
-        not math.isclose(found[pair], w, rel_tol=1e-6) for pair, w in between.items()
+    right = coo_array((data, (labels[u], labels[v])), shape=(task.k, task.k)).tocsr()
+    found = answer.quotient()
+    if not (
+        np.array_equal(found.indptr, right.indptr)
+        and np.array_equal(found.indices, right.indices)
+        and np.allclose(found.data, right.data, rtol=1e-6, atol=0)
     ):
         raise CheckFailed(f"{PROBLEM}: quotient() is not the matrix of the weights between blocks")
-    pieces = _pieces(view, labels, task.k)
-    at = answers.first(np.asarray(answer.pieces) != pieces)
+    inside = coo_array(
+        ((~across)[~across], (rows[~across], view.indices[~across])), shape=(G.n, G.n)
+    )
+    count, piece = connected_components(inside, directed=False)
+    block = np.zeros(count, np.int64)
+    block[piece] = labels
+    pieces = np.bincount(block, minlength=task.k)
+    value = answers.integers("check_partition", PROBLEM, "pieces", answer.pieces, (task.k,), "cpu")
+    at = answers.first(value != pieces)
     if at is not None:
-        raise CheckFailed(f"{PROBLEM}: pieces[{at}] is {pieces[at]}, got {answer.pieces[at]}")
-
-
-def _pieces(view: Any, labels: Any, k: int) -> Any:
-    """Components of each block, by a search from every vertex that is not reached yet."""
-    reached = [False] * view.n
-    found = np.zeros(k, np.int64)
-    near, begin, label = view.indices.tolist(), view.indptr.tolist(), labels.tolist()
-    for start in range(view.n):
-        if reached[start]:
-            continue
-        reached[start] = True
-        found[label[start]] += 1
-        stack = [start]
-        while stack:
-            v = stack.pop()
-            for u in near[begin[v] : begin[v + 1]]:
-                if not reached[u] and label[u] == label[v]:
-                    reached[u] = True
-                    stack.append(u)
-    return found
+        raise CheckFailed(f"{PROBLEM}: pieces[{at}] is {pieces[at]}, got {value[at]}")
 
 
 def is_partition(A: Any, answer: Any, **options: Any) -> bool:

@@ -91,15 +91,9 @@ class _State:
 
 
 def refine(
-    level: Level,
-    labels: Any,
-    limits: Any,
-    ceilings: Any,
-    fixed: Any,
-    plan: Plan,
-    cut: int,
+    level: Level, labels: Any, limits: Any, ceilings: Any, fixed: Any, plan: Plan, cut: int,
     threads: int | None = None,
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int]:  # fmt: skip
     """Refine labels, which have that cut, in place; excess, cut and the number of iterations."""
     state = _State(level, [int(label) for label in labels], limits)
     held = [False] * level.n if fixed is None else [bool(flag) for flag in fixed]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ Array = np.ndarray[Any, Any]
 
 MOST_TRIES = 1000  # each has n bytes of memory for its sides
 LARGEST_TOTAL = (1 << 31) - 1  # of weights: keys of heaps have 32 bits for them
+SMALL_TOTAL = 2.0**-900  # of weights: those below are multiplied first, exactly
+NEAREST = 10**9  # the imbalance is the nearest fraction with a denominator up to this: 0.15 is 3/20
 
 
 class Pieces(NamedTuple):
@@ -163,6 +166,8 @@ def whole_weights(caller: str, weights: Any, n: int) -> Array:
         raise ValueError(f"{caller}: the sum of vertex_weights must be finite")
     if total <= LARGEST_TOTAL and bool((given == np.floor(given)).all()):
         return given.astype(np.int64)
+    if total < SMALL_TOTAL:
+        given, total = np.ldexp(given, 1000), math.ldexp(total, 1000)
     # rounding adds up to half for each
     power = math.frexp((LARGEST_TOTAL - n) / total)[1] - 1
     return np.rint(np.ldexp(given, power)).astype(np.int64)
@@ -170,8 +175,10 @@ def whole_weights(caller: str, weights: Any, n: int) -> Array:
 
 def limits_of(totals: Array, imbalance: float) -> Array:
     """What each side may weigh of pieces of these weights."""
-    most = np.minimum(np.floor((1 + min(imbalance, 1)) * ((totals + 1) // 2)), totals)
-    return most.astype(np.int64)
+    room = Fraction(float(min(imbalance, 1))).limit_denominator(NEAREST)
+    half = (totals + 1) // 2
+    limits: Array = np.minimum(half + half * room.numerator // room.denominator, totals)
+    return limits
 
 
 def _covered(view: Any, label: Array, engine: str) -> Array:
