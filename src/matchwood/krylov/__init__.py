@@ -38,6 +38,7 @@ __all__ = ["Solution", "fbicgstab", "fcg", "fgmres", "solve", "solve_laplacian"]
 
 METHODS = ("auto", "bicgstab", "cg", "fbicgstab", "fcg", "fgmres", "gmres", "minres")
 
+ROUNDING = 4 * np.finfo(np.float64).eps  # of a number less the mean, where it is the mean
 # Default tolerances, relative to |b|: well above the rounding error of the type.
 RTOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
 
@@ -250,7 +251,7 @@ def _solve_columns(
         )
         answer = solve(G, b_j, x0=x_j, true_solution=true_j, **options)
         found.append(answer)
-        if isinstance(preconditioner, str) and answer.converged:
+        if isinstance(preconditioner, str) and answer.converged and answer.iterations:
             made = answer.preconditioner
             options = {**options, "preconditioner": "none" if made is None else made}
             options |= {"near_nullspace": None, "blocksize": None}
@@ -366,7 +367,9 @@ def solve_laplacian(
     W, L = _laplacian_of(G, caller)
     parts = connected_components(W, threads=threads)
     labels, count = parts.labels, int(parts.count)
-    right = _centred(b.astype(np.float64), labels, count)
+    b = b.astype(np.float64)
+    right = _centred(b, labels, count)
+    right = _centred(right * (abs(right) > ROUNDING * abs(b)), labels, count)
     if isinstance(preconditioner, str) and preconditioner == "multilevel":
         preconditioner = _Centred(
             PRECONDITIONERS[preconditioner](L, threads=threads), labels, count
@@ -389,6 +392,8 @@ class _Centred:
         self._made, self._labels, self._count = made, labels, count
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # copies and pickles look for their methods before there is _made
+            raise AttributeError(name)
         return getattr(self._made, name)
 
     def __matmul__(self, r: Any) -> Any:

@@ -17,7 +17,7 @@ from matchwood.gate.views import sparse_matrix
 from matchwood.preconditioners.multilevel import candidates
 from matchwood.preconditioners.multilevel.cpu import cycles, fours, pairs
 from matchwood.preconditioners.multilevel.cpu.candidates import neighbourhoods
-from matchwood.preconditioners.multilevel.reference import DAMPING, once_is_enough
+from matchwood.preconditioners.multilevel.reference import DAMPING, once_is_enough, pseudoinverse
 from matchwood.primitives.contract import trusted_contract_values
 from matchwood.primitives.tally.cpu import unsigned
 from matchwood.primitives.transpose.cpu import transpose
@@ -32,6 +32,7 @@ Array = np.ndarray[Any, Any]
 LARGEST, SAFE = 1.7, 1.1
 STALLED = 0.9  # fraction of the rows; a level that keeps more is not worth its work
 MOST_DENSE = 1000  # rows of a coarsest matrix that is inverted
+NOTHING = 1e-12  # of the terms of a diagonal entry: what is below that is their rounding errors
 # Fractions of the weight off the diagonal in positive entries, from which smoothed aggregates pay,
 # and from which paths pay with them: bench/preconditioners/multilevel.py, rotated diffusion.
 MIXED, MIXED_PATHS = 0.08, 0.12
@@ -133,7 +134,9 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
         before = None if old is None else old[len(found)]
         n = matrix.inner.size
         m, sums = _on(matrix.data).measure(*matrix, 0, options.threads)
-        if not found:
+        if found:
+            matrix, m = _without_noise(matrix, m, found, options.threads)
+        else:
             _refuse_diagonal(m.diagonal)
             smoother = _chosen(sums) if smoother == "auto" else smoother
             if interpolation == "auto":
@@ -143,7 +146,9 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
         passes: list[tuple[Array, int]] = []
         note, P, R, T, below = "", None, None, None, None
         coarse = matrix
-        if last:
+        if before is not None and not before.passes:
+            last, note = True, before.note
+        elif last:
             note = "" if n <= options.coarsest else "max_levels"
         elif near is not None:
             T, below, even = _aggregated(matrix, near, symmetric, options, passes, before)
@@ -223,6 +228,27 @@ def _coarse(matrix: Matrix, P: Any, threads: int | None) -> tuple[Matrix, Any]:
     kind = matrix.data.dtype
     made = Matrix(arrays[0], arrays[1], arrays[2].astype(kind), inner.astype(kind))
     return made, _sparse(R, count, n)
+
+
+def _without_noise(matrix: Matrix, m: Any, levels: list[Level], threads: int | None) -> Any:
+    """(matrix, m) with 0 on the diagonal where a row is that of a whole component.
+
+    There are only rounding errors then.  Rows are held against their own terms, since components
+    may be on very different scales.
+    """
+    full, xp = m.diagonal + m.others, engines.xp(m.diagonal)
+    if not full.size or float(full.min()) > NOTHING * float(full.max()):
+        return matrix, m
+    terms = _on(matrix.data).measure(*levels[0].matrix, 0, threads)[0].diagonal
+    for level in levels:
+        if level.interpolation is None:
+            label, count = _whole(level.passes)
+            terms = xp.bincount(label, terms, count + 1)[:count]
+        else:
+            terms = level.interpolation.multiply(level.interpolation).T @ terms
+    there = full > NOTHING * terms
+    m = m._replace(diagonal=m.diagonal * there, scale=m.scale * there)
+    return matrix._replace(inner=matrix.inner * there.astype(matrix.inner.dtype)), m
 
 
 def _refuse_diagonal(diagonal: Array) -> None:
@@ -313,8 +339,8 @@ def _smoother(
     damping, n, xp = DAMPING[kind], matrix.inner.size, engines.xp(matrix.data)
     if kind in ("jacobi", "l1_jacobi"):
         full = m.diagonal + damping * m.others
-        tiny = 1e-12 * float(full.max()) if n else 0.0  # coarse rows of a whole component
-        return xp.where(full > tiny, 1 / xp.where(full > tiny, full, 1), 0), None, 0.0
+        there = full > 0
+        return xp.where(there, 1 / xp.where(there, full, 1), 0), None, 0.0
     path = None if before is None else before.path
     if path is None and kind == "algebraic_tridiagonal":
         G = csr.as_graph(matrix[:3], "multilevel") if G is None else G
@@ -350,7 +376,12 @@ class Layout:
     def whole(self) -> Array:
         together, at = np.empty(self._size, self._dtype), 0
         for array in self._arrays:
-            together[at : at + array.size] = array  # converted on the way
+            try:
+                with np.errstate(over="raise"):
+                    together[at : at + array.size] = array  # converted on the way
+            except FloatingPointError:
+                name = np.dtype(self._dtype).name
+                raise ValueError(f"multilevel: the smoother has numbers beyond {name}") from None
             at += array.size
         return together
 
@@ -450,6 +481,4 @@ def _inverted(matrix: Matrix, symmetric: bool) -> Array:
             error = abs((whole * found.sum(axis=1)).sum(axis=1) - 1).max() if whole.size else 0.0
         except np.linalg.LinAlgError:
             error = np.inf
-    if error < 1e-6:
-        return found
-    return np.linalg.pinv(whole, rcond=1e-10, hermitian=symmetric)
+    return found if error < 1e-6 else pseudoinverse(whole, symmetric)
