@@ -226,7 +226,8 @@ def _coarse(matrix: Matrix, P: Any, threads: int | None) -> tuple[Matrix, Any]:
     csr_of_P = P.indptr, P.indices, P.data
     arrays, inner, R = _on(P.data).coarse(matrix, csr_of_P, count, threads)
     kind = matrix.data.dtype
-    made = Matrix(arrays[0], arrays[1], arrays[2].astype(kind), inner.astype(kind))
+    data, inner = (array.astype(kind, copy=False) for array in (arrays[2], inner))
+    made = Matrix(arrays[0], arrays[1], data, inner)
     return made, _sparse(R, count, n)
 
 
@@ -364,25 +365,28 @@ class Layout:
     """Arrays one after the other, and where each begins."""
 
     def __init__(self, dtype: Any) -> None:
-        self._dtype, self._size = dtype, 0
-        self._arrays: list[Array] = []
+        self.dtype, self._size = dtype, 0
+        self._arrays: list[tuple[int, Array]] = []
 
     def add(self, array: Array) -> int:
         """Where the array will begin."""
-        self._arrays.append(array.reshape(-1))
-        self._size += array.size
-        return self._size - array.size
+        self._arrays.append((self._size, array.reshape(-1)))
+        return self.room(array.size)
+
+    def room(self, size: int) -> int:
+        """Where there will be room for so many elements."""
+        self._size += size
+        return self._size - size
 
     def whole(self) -> Array:
-        together, at = np.empty(self._size, self._dtype), 0
-        for array in self._arrays:
+        together = np.empty(self._size, self.dtype)
+        for at, array in self._arrays:
             try:
                 with np.errstate(over="raise"):
                     together[at : at + array.size] = array  # converted on the way
             except FloatingPointError:
-                name = np.dtype(self._dtype).name
+                name = np.dtype(self.dtype).name
                 raise ValueError(f"multilevel: the smoother has numbers beyond {name}") from None
-            at += array.size
         return together
 
 
@@ -396,6 +400,7 @@ def laid_out(levels: tuple[Level, ...], symmetric: bool, options: Options, expon
     whole, real, blocks = Layout(unsigned(index)), Layout(kind), Layout(np.int64)
     table = np.full((len(levels), cycles.COLUMNS), cycles.NONE, np.int64)
     work, alone, at = 0, len(levels), 0
+    parts: list[Any] = []  # matrices to be written where they will be read
     for k, level in enumerate(levels):
         n, matrix, row = level.rows, level.matrix, table[k]
         steps = matrix.indices.size + n
@@ -408,9 +413,11 @@ def laid_out(levels: tuple[Level, ...], symmetric: bool, options: Options, expon
         row[cycles.BLOCK], row[cycles.BLOCKS] = blocks.add(bounds), bounds.size - 1
 
         def place(first: int, arrays: Any, inner: Any = None, row: Array = row) -> None:
-            made = fours.in_fours(arrays[0], arrays[1], arrays[2], inner, kind, options.threads)
-            row[first : first + 3] = [whole.add(array) for array in made[:3]]
-            row[first + 3] = real.add(made.data)
+            made = fours.in_windows(arrays, inner is not None, kind, options.threads)
+            size = 4 * int(made.ptr[-1])
+            places = whole.room(size), real.room(size)
+            row[first : first + 4] = whole.add(made.order), whole.add(made.ptr), *places
+            parts.append((arrays, inner, made, size, places))
 
         if level.made is not None:
             inner = matrix.inner if matrix.inner.any() else None
@@ -445,6 +452,9 @@ def laid_out(levels: tuple[Level, ...], symmetric: bool, options: Options, expon
                 place(cycles.INTERPOLATION, (P.indptr, P.indices, P.data))
                 place(cycles.RESTRICTION, (R.indptr, R.indices, R.data))
     made = cycles.Levels(table, blocks.whole(), whole.whole(), real.whole())
+    for arrays, inner, part, size, (i, k) in parts:
+        part = part._replace(indices=made.whole[i : i + size], data=made.real[k : k + size])
+        fours.fill(arrays, inner, part, options.threads)
     noise = cycles.NOISE * float(np.finfo(kind).eps)
     noise = noise if symmetric else noise**2
     twice = sum(not once_is_enough(k, level.rows) for k, level in enumerate(levels)) - 1
