@@ -173,12 +173,11 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
                 note, passes = "every row is diagonally dominant", []
             elif coarse.inner.size > STALLED * n:
                 note, passes = f"coarsening stalled at {coarse.inner.size} of {n} rows", []
-        if passes:
-            made, path, coverage = _smoother(G, matrix, m, sums[1] == 0, smoother, options, before)
-            kind = smoother
-        elif n <= max(MOST_DENSE, options.coarsest) and note != "every row is diagonally dominant":
-            made, path, coverage, kind = None, None, 1.0, "dense"
-        else:
+        made, path, coverage, kind = None, None, 1.0, "dense"
+        small = (
+            n <= max(MOST_DENSE, options.coarsest) and note != "every row is diagonally dominant"
+        )
+        if passes or not small:
             made, path, coverage = _smoother(G, matrix, m, sums[1] == 0, smoother, options, before)
             kind = smoother
         left_out = 0

@@ -487,8 +487,7 @@ def lines(
 def _invert(team: Any, a: Array, found: Array) -> None:
     """a = its inverse, by Gauss and Jordan; found[0] = 1 unless a pivot is 0 or negative.
 
-    Of the symmetric matrix only the lower half is kept; above it a row becomes whole when its turn
-    has come.  What has had its turn is negative.
+    Rows are made whole in their turn; else only the lower half is kept, that of -a in the end.
     """
     n = a.shape[0]
     for k in range(n):
@@ -507,10 +506,6 @@ def _invert(team: Any, a: Array, found: Array) -> None:
         for j in range(k):
             row[j] /= pivot
         row[k] = -1.0 / pivot
-    for i in range(n):
-        for j in range(i + 1):
-            a[i, j] = -a[i, j]
-            a[j, i] = a[i, j]
     found[0] = 1
 
 
@@ -521,4 +516,4 @@ def inverse(a: Array) -> Array | None:
     """
     made, found = a.copy(), np.zeros(1, np.int64)
     crew(1, work=a.size * a.shape[0]).run(_invert, made, found)
-    return made if found[0] else None
+    return -np.tril(made) - np.tril(made, -1).T if found[0] else None
