@@ -75,12 +75,13 @@ def solve(
     preconditioner : str, LinearOperator, sparse matrix or None
         ``"jacobi"``, ``"tridiagonal"``, ``"algebraic_tridiagonal"``,
         ``"algebraic_block_tridiagonal"``, ``"multilevel"``, or an operator.  ``"auto"`` takes
-        `multilevel`, in float32, if `method` is ``"auto"``, too, and the matrix is symmetric, has
-        at least 1000 rows and a positive diagonal that does not dominate all rows (the others sum
-        to more than 0.8 of it in some), and most weight beside it is negative.  Otherwise, or where
-        that fails, it takes the tridiagonal part in the order as given, or that of a linear forest
-        if it contains more weight.  Where that is singular, or the method breaks down or diverges
-        with it, Jacobi is tried, and then no preconditioner.  None and ``"none"``: none.
+        `multilevel`, in float32 where that holds its numbers, if `method` is ``"auto"``, too, and
+        the matrix is symmetric, has at least 1000 rows and a positive diagonal that does not
+        dominate all rows (the others sum to more than 0.8 of it in some), and most weight beside it
+        is negative.  Otherwise, or where that fails, it takes the tridiagonal part in the order as
+        given, or that of a linear forest if it contains more weight.  Where that is singular, or
+        the method breaks down or diverges with it, Jacobi is tried, and then no preconditioner.
+        None and ``"none"``: none.
     method : {"auto", "bicgstab", "cg", "gmres", "minres", "fcg", "fgmres", "fbicgstab"}
         ``"auto"`` is ``"fcg"`` with `multilevel` and a symmetric matrix, ``"fbicgstab"`` with
         another matrix, and else ``"bicgstab"``: it needs no symmetry, and its memory does not grow
