@@ -207,7 +207,7 @@ def test_laplacian_solutions_can_be_copied() -> None:
         assert np.array_equal(again.preconditioner @ b, found.preconditioner @ b)
 
 
-@looped("scale", ("-8", "-13", "-40", "13", "100"))
+@looped("scale", ("-13", "-40", "100"))
 def test_components_on_different_scales(scale: str) -> None:
     """Rounding errors of one are not those of another; "auto" takes float32 where that can do."""
     A, b = system(24)
