@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
+from scipy.sparse.linalg import LinearOperator
 
 import matchwood
 from graphs import ZOO
@@ -46,7 +50,8 @@ def test_flexible_methods_solve(name: str) -> None:
     for wind in (0.0, 0.3) if name != "fcg" else (0.0,):
         A, b = system(wind=wind)
         varying = () if name == "fbicgstab" else (Varying(),)  # a little is all that it bears
-        for M in (None, jacobi(A), multilevel(A), *varying):
+        same = LinearOperator(A.shape, matvec=lambda r: r, dtype=float)  # no copy
+        for M in (None, same, jacobi(A), multilevel(A), *varying):
             before = b.copy()
             x, info = method(A, b, M=M, rtol=1e-9)
             assert info == 0
@@ -57,7 +62,7 @@ def test_flexible_methods_solve(name: str) -> None:
     x, info = method(A, b, maxiter=1, rtol=1e-14, **({"restart": 1} if name == "fgmres" else {}))
     assert info == 1
     assert np.linalg.norm(b - A @ x) < np.linalg.norm(b)
-    x, info = method(A, 0 * b)
+    x, info = method(A, 0 * b, b)
     assert info == 0
     assert not x.any()
     single, info = method(A.astype(np.float32), b.astype(np.float32), rtol=1e-4)
@@ -179,6 +184,44 @@ def is_solution(A: sp.csr_array, b: np.ndarray, x: np.ndarray) -> None:
     L = np.diag(W.sum(axis=1)) - W
     expected = np.linalg.pinv(L, hermitian=True) @ b
     assert np.allclose(x, expected, atol=1e-6 * (1 + abs(expected).max()))
+
+
+def test_right_hand_sides_that_are_nearly_constant() -> None:
+    A = matchwood.generators.grid((31, 33))
+    b = np.random.default_rng(0).standard_normal(A.shape[0])
+    plain = solve_laplacian(A, b)
+    found = solve_laplacian(A, b + 1e10)  # which leaves six digits of b
+    assert found.converged
+    assert np.allclose(found.x, plain.x, atol=1e-3)
+    found = solve_laplacian(A, np.full((A.shape[0], 2), [0.1, 1 / 3]))
+    assert found.converged
+    assert not found.x.any()
+
+
+def test_laplacian_solutions_can_be_copied() -> None:
+    A = matchwood.generators.grid((6, 7))
+    b = np.arange(42.0)
+    found = solve_laplacian(A, b)
+    for again in (copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
+        assert np.array_equal(again.x, found.x)
+        assert np.array_equal(again.preconditioner @ b, found.preconditioner @ b)
+
+
+@looped("scale", ("-13", "-40", "100"))
+def test_components_on_different_scales(scale: str) -> None:
+    """Rounding errors of one are not those of another; "auto" takes float32 where that can do."""
+    A, b = system(24)
+    two, right = sp.block_diag((A, float(f"1e{scale}") * A), format="csr"), np.append(b, b[::-1])
+    for preconditioner in ("auto", multilevel(two)):
+        found = matchwood.solve(two, right, preconditioner=preconditioner)
+        assert found.converged
+        assert found.tried == (("multilevel", "used"),)
+        assert found.iterations < 30
+    W = matchwood.generators.grid((25, 24)).astype(float)
+    graph = sp.block_diag((W, float(f"1e{scale}") * W), format="csr")
+    found = solve_laplacian(graph, np.random.default_rng(0).standard_normal(1200))
+    assert found.converged
+    assert found.iterations < 30
 
 
 @pytest.mark.slow

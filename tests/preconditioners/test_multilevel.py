@@ -141,6 +141,12 @@ def test_the_inverse_of_the_coarsest_matrix() -> None:
     assert np.array_equal(pairs.inverse(A), pairs.inverse(A).T)
     assert pairs.inverse(np.array([[1.0, 2.0], [2.0, 1.0]])) is None
     assert pairs.inverse(np.zeros((2, 2))) is None
+    singular = laplacian((9, 8)).toarray()
+    singular[np.diag_indices(72)] -= singular.sum(axis=1)
+    whole = np.block([[singular, 0 * singular], [0 * singular, 1e-20 * singular]])
+    found, one = (reference.pseudoinverse(a, True) for a in (whole, singular))
+    assert np.allclose(one, np.linalg.pinv(singular))
+    assert np.allclose(found[72:, 72:] * 1e-20, one)
 
 
 def test_a_vector_of_nan_leaves_nothing_behind() -> None:
@@ -267,6 +273,12 @@ def test_refresh_copy_and_pickle() -> None:
     smoothed = multilevel(A, interpolation="smoothed")
     assert smoothed.cycle == "V"
     assert np.array_equal(smoothed.refresh(A) @ b, smoothed @ b)
+    line = sp.diags_array((-1.0, 10.0, -1.0), offsets=(-1, 0, 1), shape=(300, 300), format="csr")
+    for ended in (multilevel(line), multilevel(A, coarsest=1, interpolation="smoothed")):
+        again = ended.refresh(A if ended.levels[0].passes else line)
+        for one, other in zip(again.levels, ended.levels, strict=True):
+            assert (one.rows, one.note, one.smoother) == (other.rows, other.note, other.smoother)
+    assert ended.levels[-1].note
     with pytest.raises(ValueError, match="refresh: A must have entries at the same places"):
         M.refresh(laplacian((31, 30)))
     for again in (copy.deepcopy(M), pickle.loads(pickle.dumps(M))):

@@ -38,6 +38,7 @@ __all__ = ["Solution", "fbicgstab", "fcg", "fgmres", "solve", "solve_laplacian"]
 
 METHODS = ("auto", "bicgstab", "cg", "fbicgstab", "fcg", "fgmres", "gmres", "minres")
 
+ROUNDING = 4 * np.finfo(np.float64).eps  # of a number less the mean, where it is the mean
 # Default tolerances, relative to |b|: well above the rounding error of the type.
 RTOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
 
@@ -74,12 +75,13 @@ def solve(
     preconditioner : str, LinearOperator, sparse matrix or None
         ``"jacobi"``, ``"tridiagonal"``, ``"algebraic_tridiagonal"``,
         ``"algebraic_block_tridiagonal"``, ``"multilevel"``, or an operator.  ``"auto"`` takes
-        `multilevel`, in float32, if `method` is ``"auto"``, too, and the matrix is symmetric, has
-        at least 1000 rows and a positive diagonal that does not dominate all rows (the others sum
-        to more than 0.8 of it in some), and most weight beside it is negative.  Otherwise, or where
-        that fails, it takes the tridiagonal part in the order as given, or that of a linear forest
-        if it contains more weight.  Where that is singular, or the method breaks down or diverges
-        with it, Jacobi is tried, and then no preconditioner.  None and ``"none"``: none.
+        `multilevel`, in float32 where that holds its numbers, if `method` is ``"auto"``, too, and
+        the matrix is symmetric, has at least 1000 rows and a positive diagonal that does not
+        dominate all rows (the others sum to more than 0.8 of it in some), and most weight beside it
+        is negative.  Otherwise, or where that fails, it takes the tridiagonal part in the order as
+        given, or that of a linear forest if it contains more weight.  Where that is singular, or
+        the method breaks down or diverges with it, Jacobi is tried, and then no preconditioner.
+        None and ``"none"``: none.
     method : {"auto", "bicgstab", "cg", "gmres", "minres", "fcg", "fgmres", "fbicgstab"}
         ``"auto"`` is ``"fcg"`` with `multilevel` and a symmetric matrix, ``"fbicgstab"`` with
         another matrix, and else ``"bicgstab"``: it needs no symmetry, and its memory does not grow
@@ -250,7 +252,7 @@ def _solve_columns(
         )
         answer = solve(G, b_j, x0=x_j, true_solution=true_j, **options)
         found.append(answer)
-        if isinstance(preconditioner, str) and answer.converged:
+        if isinstance(preconditioner, str) and answer.converged and answer.iterations:
             made = answer.preconditioner
             options = {**options, "preconditioner": "none" if made is None else made}
             options |= {"near_nullspace": None, "blocksize": None}
@@ -366,7 +368,9 @@ def solve_laplacian(
     W, L = _laplacian_of(G, caller)
     parts = connected_components(W, threads=threads)
     labels, count = parts.labels, int(parts.count)
-    right = _centred(b.astype(np.float64), labels, count)
+    b = b.astype(np.float64)
+    right = _centred(b, labels, count)
+    right = _centred(right * (abs(right) > ROUNDING * abs(b)), labels, count)
     if isinstance(preconditioner, str) and preconditioner == "multilevel":
         preconditioner = _Centred(
             PRECONDITIONERS[preconditioner](L, threads=threads), labels, count
@@ -389,6 +393,8 @@ class _Centred:
         self._made, self._labels, self._count = made, labels, count
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # copies and pickles look for their methods before there is _made
+            raise AttributeError(name)
         return getattr(self._made, name)
 
     def __matmul__(self, r: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import barrier, crew, device, interrupted, kernel, share
+from matchwood.krylov.check import norm
 from matchwood.primitives.tally.cpu import Rows, rows_of
 
 Array = np.ndarray[Any, Any]
@@ -131,8 +132,8 @@ def fcg(
     x = np.zeros(n, kind) if x0 is None else x0.astype(kind)
     r = b.copy() if x0 is None else b - A @ x
     v = Vectors(x, r, r, np.zeros(n, kind), np.zeros(n, kind))
-    allowed = max(rtol * _norm(b), atol)
-    if _norm(r) <= allowed:
+    allowed = max(rtol * norm(b), atol)
+    if norm(r) <= allowed:
         return x, 0
     steps = A.indptr.astype(np.int64) + np.arange(n + 1)
     bounds = np.unique(np.append(np.searchsorted(steps, np.arange(0, steps[-1], BLOCK_STEPS)), n))
@@ -149,7 +150,3 @@ def fcg(
         if found[LEFT] ** 0.5 <= allowed:
             return x, 0
     return x, maxiter
-
-
-def _norm(x: Array) -> float:
-    return float(np.sqrt((x.astype(np.float64, copy=False) ** 2).sum()))

@@ -89,10 +89,8 @@ def noticed_fcg(
     p = q = None
     along = 1.0
     for _ in range(maxiter):
-        z = r.copy() if M is None else M @ r
-        if p is not None:
-            z -= (float(z @ q) / along) * p
-        p = z
+        z = r if M is None else M @ r  # which may be r itself
+        p = z.copy() if p is None else z - (float(z @ q) / along) * p
         q = A @ p
         along = float(p @ q)
         if not along > 0:  # also NaN
@@ -279,14 +277,15 @@ def _started(
     kind = np.result_type(A.dtype, b.dtype)
     kind = np.dtype(np.float32) if kind == np.float32 else np.dtype(np.float64)
     b = b.astype(kind, copy=False)
-    x = xp.zeros(b.shape, kind) if x0 is None else xp.array(x0, kind)
+    size = norm(b)
+    x = xp.zeros(b.shape, kind) if x0 is None or size == 0 else xp.array(x0, kind)
     if x.shape != b.shape:
         raise ValueError(f"{caller}: x0 must have shape {b.shape}, got {x.shape}")
-    r = b.copy() if x0 is None else b - A @ x
+    r = b.copy() if x0 is None or size == 0 else b - A @ x
     left = norm(r)
     if not np.isfinite(left):
         raise ValueError(f"{caller}: b and x0 must be finite")
-    return A, x, r, max(rtol * norm(b), atol), left
+    return A, x, r, max(rtol * size, atol), left
 
 
 METHODS = {"fcg": fcg, "fbicgstab": fbicgstab, "fgmres": fgmres}

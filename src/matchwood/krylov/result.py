@@ -135,7 +135,7 @@ class Recorder:
             steps += 1
             residuals.append(residual)
             errors.append(self._error(x))
-        converged = bool(np.isfinite(residual) and residual * self.size <= allowed)
+        converged = bool(np.isfinite(residual) and residual * (self.size or 1.0) <= allowed)
         if converged:
             info = 0
         elif info == 0:  # the method reports convergence, or was allowed no iteration

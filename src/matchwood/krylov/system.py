@@ -53,6 +53,7 @@ MULTILEVEL_ROWS = 1000
 # with random weights and 30 on the diagonal took 14 times as long.
 DOMINATED = 0.8
 MOST_POSITIVE = 0.5
+NARROW = 1e-20  # smallest over largest diagonal entry from which "auto" takes float32 inside
 Make = Callable[[], Any]
 
 RESTART = 20  # steps of GMRES between two restarts, as in SciPy
@@ -125,6 +126,8 @@ def problem(
     shift = right_exponent - exponent
     start, true = (None if array is None else _scaled(xp, array, -shift) for array in (start, true))
     right = _scaled(xp, right, -right_exponent)
+    if not bool(right.any()):  # then x is 0, as for SciPy
+        start = None
     return Problem(G, G.sparse_weights(), right, start, true, shift, right_exponent, place)
 
 
@@ -174,7 +177,7 @@ def candidates(
     """
     near = near or {}
     if near.get("near_nullspace") is not None:
-        precision = "float32" if given == "auto" and method == "auto" else None
+        precision = _precision(G) if given == "auto" and method == "auto" else None
         options: dict[str, Any] = {"precision": precision, "threads": threads, **near}
         cycle = "V" if method in LINEAR else "auto"
         yield "multilevel", lambda: _with_candidates(G, cycle, options)
@@ -249,10 +252,16 @@ def _suits_multilevel(G: Any) -> bool:
     return positive <= MOST_POSITIVE * weight and bool((others > DOMINATED * diagonal).any())
 
 
+def _precision(G: Any) -> str | None:
+    """float32 inside, where that holds the inverse of the diagonal and products of a few."""
+    diagonal = G.diagonal()
+    return "float32" if G.n and float(diagonal.min()) > NARROW * float(diagonal.max()) else None
+
+
 def _in_turn(G: Any, method: str, threads: int | None) -> Iterator[tuple[str, Make]]:
     forest, singular = "algebraic_tridiagonal", False
     if method == "auto" and _suits_multilevel(G):
-        yield "multilevel", lambda: ready.multilevel(G, precision="float32", threads=threads)
+        yield "multilevel", lambda: ready.multilevel(G, precision=_precision(G), threads=threads)
     if method == "minres":
         yield forest, lambda: _made(G, forest, method, threads)
         yield "none", lambda: None
@@ -360,7 +369,7 @@ class Run:
                 x, info = self._solve(asked.matrix, asked.right, x0=x, maxiter=rounds, **options)
             recorder.rounds_of(limits.method)
             residual = recorder.residual(x)
-            left = residual * recorder.size
+            left = residual * (recorder.size or 1.0)
             if info != 0 or left <= allowed or not left < 0.5 * before:
                 break
             before = left

@@ -7,6 +7,7 @@ check.py, then cpu/ or gpu/.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
@@ -254,7 +255,8 @@ def _made(
         core, levels=levels, cycle=options.cycle, symmetric=symmetric, exponent=exponent,
         precision=precision, scale=options.scale,
         operator_complexity=entries / max(levels[0].entries, 1),
-        grid_complexity=rows / max(levels[0].rows, 1), refresh=Refreshed(levels, options),
+        grid_complexity=rows / max(levels[0].rows, 1),
+        refresh=functools.partial(_made, options=options, engine=None, old=levels),
     )  # fmt: skip
 
 
@@ -281,13 +283,3 @@ class Applied:
             return self.cycle(rows)
         scale = self.scale.astype(rows.dtype)
         return self.cycle(rows * scale) * scale
-
-
-class Refreshed:
-    """``M.refresh(A)``: the operator for other values at the same places."""
-
-    def __init__(self, levels: Any, options: Options) -> None:
-        self._levels, self._options = levels, options
-
-    def __call__(self, A: Any) -> Any:
-        return _made(A, self._options, None, self._levels)

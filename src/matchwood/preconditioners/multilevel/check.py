@@ -24,8 +24,8 @@ def check_multilevel(A: Any, M: Any) -> None:
     it is; rows that are merged must be neighbours; complexities must be those of the levels.  Of
     `near_nullspace`: the columns of the interpolation before it is smoothed must be orthonormal,
     each on one aggregate; that matrix times the candidates of the next level must be those of this
-    level; and P must be that matrix, or follow from it by a Jacobi step.  Where the cycle is said
-    to be symmetric, ``x.T M y`` must be ``y.T M x``.  Then `check_preconditioner` applies it.
+    level; and P must be that matrix, or follow from it by a Jacobi step.  `check_preconditioner`
+    applies it then: a cycle that is said to be symmetric is its own adjoint.
 
     Parameters
     ----------
@@ -63,8 +63,6 @@ def check_multilevel(A: Any, M: Any) -> None:
         whole = sum(getattr(level, count) for level in levels) / max(getattr(levels[0], count), 1)
         if not np.isclose(getattr(M, name), whole):
             raise CheckFailed(f"multilevel: {name} is {getattr(M, name)}, not {whole}")
-    if M.symmetric and M.cycle != "K":
-        _check_symmetry(M)
     check_preconditioner(A, M)
 
 
@@ -78,17 +76,6 @@ def _on_host(level: Any) -> Any:
         passes=tuple((label.get(), count) for label, count in level.passes),
         interpolation=None if P is None else P.get(),
     )
-
-
-def _check_symmetry(M: Any) -> None:
-    x, y = np.random.default_rng(0).standard_normal((2, M.shape[0])).astype(M.dtype)
-    if engines.location(M.levels[0].matrix.data) == "gpu":
-        left, right = ((M @ engines.moved(vector, "gpu")).get() for vector in (x, y))
-    else:
-        left, right = M @ x, M @ y
-    limit = 100 * ROUNDING[M.precision] * abs(right).max(initial=0.0) * abs(x).sum()
-    if not abs(x @ right - y @ left) <= limit:
-        raise CheckFailed(f"multilevel: x'My is {x @ right}, and y'Mx {y @ left}")
 
 
 def _csr(matrix: Any) -> Any:

@@ -17,7 +17,7 @@ from matchwood.gate.views import sparse_matrix
 from matchwood.preconditioners.multilevel import candidates
 from matchwood.preconditioners.multilevel.cpu import cycles, fours, pairs
 from matchwood.preconditioners.multilevel.cpu.candidates import neighbourhoods
-from matchwood.preconditioners.multilevel.reference import DAMPING, once_is_enough
+from matchwood.preconditioners.multilevel.reference import DAMPING, once_is_enough, pseudoinverse
 from matchwood.primitives.contract import trusted_contract_values
 from matchwood.primitives.tally.cpu import unsigned
 from matchwood.primitives.transpose.cpu import transpose
@@ -32,6 +32,7 @@ Array = np.ndarray[Any, Any]
 LARGEST, SAFE = 1.7, 1.1
 STALLED = 0.9  # fraction of the rows; a level that keeps more is not worth its work
 MOST_DENSE = 1000  # rows of a coarsest matrix that is inverted
+NOTHING = 1e-12  # of the terms of a diagonal entry: what is below that is their rounding errors
 # Fractions of the weight off the diagonal in positive entries, from which smoothed aggregates pay,
 # and from which paths pay with them: bench/preconditioners/multilevel.py, rotated diffusion.
 MIXED, MIXED_PATHS = 0.08, 0.12
@@ -136,7 +137,9 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
         before = None if old is None else old[len(found)]
         n = matrix.inner.size
         m, sums = _on(matrix.data).measure(*matrix, 0, options.threads)
-        if not found:
+        if found:
+            matrix, m = _without_noise(matrix, m, found, options.threads)
+        else:
             _refuse_diagonal(m.diagonal)
             smoother = _chosen(sums) if smoother == "auto" else smoother
             if interpolation == "auto":
@@ -146,7 +149,9 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
         passes: list[tuple[Array, int]] = []
         note, P, R, T, below = "", None, None, None, None
         coarse = matrix
-        if last:
+        if before is not None and not before.passes:
+            last, note = True, before.note
+        elif last:
             note = "" if n <= options.coarsest else "max_levels"
         elif near is not None:
             T, below, even = _aggregated(matrix, near, symmetric, options, passes, before)
@@ -171,12 +176,11 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
                 note, passes = "every row is diagonally dominant", []
             elif coarse.inner.size > STALLED * n:
                 note, passes = f"coarsening stalled at {coarse.inner.size} of {n} rows", []
-        if passes:
-            made, path, coverage = _smoother(G, matrix, m, sums[1] == 0, smoother, options, before)
-            kind = smoother
-        elif n <= max(MOST_DENSE, options.coarsest) and note != "every row is diagonally dominant":
-            made, path, coverage, kind = None, None, 1.0, "dense"
-        else:
+        made, path, coverage, kind = None, None, 1.0, "dense"
+        small = (
+            n <= max(MOST_DENSE, options.coarsest) and note != "every row is diagonally dominant"
+        )
+        if passes or not small:
             made, path, coverage = _smoother(G, matrix, m, sums[1] == 0, smoother, options, before)
             kind = smoother
         left_out = 0
@@ -224,8 +228,30 @@ def _coarse(matrix: Matrix, P: Any, threads: int | None) -> tuple[Matrix, Any]:
     csr_of_P = P.indptr, P.indices, P.data
     arrays, inner, R = _on(P.data).coarse(matrix, csr_of_P, count, threads)
     kind = matrix.data.dtype
-    made = Matrix(arrays[0], arrays[1], arrays[2].astype(kind), inner.astype(kind))
+    data, inner = (array.astype(kind, copy=False) for array in (arrays[2], inner))
+    made = Matrix(arrays[0], arrays[1], data, inner)
     return made, _sparse(R, count, n)
+
+
+def _without_noise(matrix: Matrix, m: Any, levels: list[Level], threads: int | None) -> Any:
+    """(matrix, m) with 0 on the diagonal where a row is that of a whole component.
+
+    There are only rounding errors then.  Rows are held against their own terms, since components
+    may be on very different scales.
+    """
+    full, xp = m.diagonal + m.others, engines.xp(m.diagonal)
+    if not full.size or float(full.min()) > NOTHING * float(full.max()):
+        return matrix, m
+    terms = _on(matrix.data).measure(*levels[0].matrix, 0, threads)[0].diagonal
+    for level in levels:
+        if level.interpolation is None:
+            label, count = _whole(level.passes)
+            terms = xp.bincount(label, terms, count + 1)[:count]
+        else:
+            terms = level.interpolation.multiply(level.interpolation).T @ terms
+    there = full > NOTHING * terms
+    m = m._replace(diagonal=m.diagonal * there, scale=m.scale * there)
+    return matrix._replace(inner=matrix.inner * there.astype(matrix.inner.dtype)), m
 
 
 def _refuse_diagonal(diagonal: Array) -> None:
@@ -321,8 +347,8 @@ def _smoother(
     damping, n, xp = DAMPING[kind], matrix.inner.size, engines.xp(matrix.data)
     if kind in ("jacobi", "l1_jacobi"):
         full = m.diagonal + damping * m.others
-        tiny = 1e-12 * float(full.max()) if n else 0.0  # coarse rows of a whole component
-        return xp.where(full > tiny, 1 / xp.where(full > tiny, full, 1), 0), None, 0.0
+        there = full > 0
+        return xp.where(there, 1 / xp.where(there, full, 1), 0), None, 0.0
     path = None if before is None else before.path
     if path is None and kind == "algebraic_tridiagonal":
         G = csr.as_graph(matrix[:3], "multilevel") if G is None else G
@@ -346,20 +372,28 @@ class Layout:
     """Arrays one after the other, and where each begins."""
 
     def __init__(self, dtype: Any) -> None:
-        self._dtype, self._size = dtype, 0
-        self._arrays: list[Array] = []
+        self.dtype, self._size = dtype, 0
+        self._arrays: list[tuple[int, Array]] = []
 
     def add(self, array: Array) -> int:
         """Where the array will begin."""
-        self._arrays.append(array.reshape(-1))
-        self._size += array.size
-        return self._size - array.size
+        self._arrays.append((self._size, array.reshape(-1)))
+        return self.room(array.size)
+
+    def room(self, size: int) -> int:
+        """Where there will be room for so many elements."""
+        self._size += size
+        return self._size - size
 
     def whole(self) -> Array:
-        together, at = np.empty(self._size, self._dtype), 0
-        for array in self._arrays:
-            together[at : at + array.size] = array  # converted on the way
-            at += array.size
+        together = np.empty(self._size, self.dtype)
+        for at, array in self._arrays:
+            try:
+                with np.errstate(over="raise"):
+                    together[at : at + array.size] = array  # converted on the way
+            except FloatingPointError:
+                name = np.dtype(self.dtype).name
+                raise ValueError(f"multilevel: the smoother has numbers beyond {name}") from None
         return together
 
 
@@ -373,6 +407,7 @@ def laid_out(levels: tuple[Level, ...], symmetric: bool, options: Options, expon
     whole, real, blocks = Layout(unsigned(index)), Layout(kind), Layout(np.int64)
     table = np.full((len(levels), cycles.COLUMNS), cycles.NONE, np.int64)
     work, alone, at = 0, len(levels), 0
+    parts: list[Any] = []  # matrices to be written where they will be read
     for k, level in enumerate(levels):
         n, matrix, row = level.rows, level.matrix, table[k]
         steps = matrix.indices.size + n
@@ -385,9 +420,11 @@ def laid_out(levels: tuple[Level, ...], symmetric: bool, options: Options, expon
         row[cycles.BLOCK], row[cycles.BLOCKS] = blocks.add(bounds), bounds.size - 1
 
         def place(first: int, arrays: Any, inner: Any = None, row: Array = row) -> None:
-            made = fours.in_fours(arrays[0], arrays[1], arrays[2], inner, kind, options.threads)
-            row[first : first + 3] = [whole.add(array) for array in made[:3]]
-            row[first + 3] = real.add(made.data)
+            made = fours.in_windows(arrays, inner is not None, kind, options.threads)
+            size = 4 * int(made.ptr[-1])
+            places = whole.room(size), real.room(size)
+            row[first : first + 4] = whole.add(made.order), whole.add(made.ptr), *places
+            parts.append((arrays, inner, made, size, places))
 
         if level.made is not None:
             inner = matrix.inner if matrix.inner.any() else None
@@ -422,6 +459,9 @@ def laid_out(levels: tuple[Level, ...], symmetric: bool, options: Options, expon
                 place(cycles.INTERPOLATION, (P.indptr, P.indices, P.data))
                 place(cycles.RESTRICTION, (R.indptr, R.indices, R.data))
     made = cycles.Levels(table, blocks.whole(), whole.whole(), real.whole())
+    for arrays, inner, part, size, (i, k) in parts:
+        part = part._replace(indices=made.whole[i : i + size], data=made.real[k : k + size])
+        fours.fill(arrays, inner, part, options.threads)
     noise = cycles.NOISE * float(np.finfo(kind).eps)
     noise = noise if symmetric else noise**2
     twice = sum(not once_is_enough(k, level.rows) for k, level in enumerate(levels)) - 1
@@ -458,6 +498,4 @@ def _inverted(matrix: Matrix, symmetric: bool) -> Array:
             error = abs((whole * found.sum(axis=1)).sum(axis=1) - 1).max() if whole.size else 0.0
         except np.linalg.LinAlgError:
             error = np.inf
-    if error < 1e-6:
-        return found
-    return np.linalg.pinv(whole, rcond=1e-10, hermitian=symmetric)
+    return found if error < 1e-6 else pseudoinverse(whole, symmetric)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csgraph, csr_array
 
 Array = np.ndarray[Any, Any]
 
@@ -147,6 +148,17 @@ def basis(
             below.append(v @ candidates[rows])
     n, q = candidates.shape
     return np.array(columns).reshape(-1, n).T, np.array(of, int), np.array(below).reshape(-1, q)
+
+
+def pseudoinverse(whole: Array, symmetric: bool) -> Array:
+    """The pseudoinverse, component by component: they may be on very different scales."""
+    found = np.zeros_like(whole)
+    count, part = csgraph.connected_components(csr_array(whole), directed=False)
+    for k in range(count):
+        rows = np.flatnonzero(part == k)
+        here = np.ix_(rows, rows)
+        found[here] = np.linalg.pinv(whole[here], rcond=1e-10, hermitian=symmetric)
+    return found
 
 
 def once_is_enough(depth: int, rows: int) -> bool:

@@ -43,7 +43,7 @@ NONE = -1  # where a level has no such array
 DOTS = 6
 BLOCK_STEPS = 8192  # entries and rows of a block: sums of its own, and the unit that is shared out
 ALONE_STEPS = 100_000  # entries and rows of a level below which member 0 visits it alone
-DOWN, UP, ACCELERATE = range(3)  # what comes next at a level
+DOWN, UP = range(2)  # what comes next at a level
 VCYCLE, WCYCLE, KCYCLE = range(3)
 
 

@@ -99,21 +99,23 @@ def _fill(team: Any, rows: Rows, inner: Array, out: Fours) -> None:
                 at += np.uint64(4)
 
 
-def in_fours(
-    indptr: Array, indices: Array, data: Array, inner: Array | None, kind: Any, threads: int | None
-) -> Fours:
-    """The matrix, plus the diagonal matrix `inner` if there is one, with data of type `kind`."""
+def in_windows(matrix: tuple[Array, ...], beside: bool, kind: Any, threads: int | None) -> Fours:
+    """`order` and `ptr` for CSR arrays and, if it is to be `beside` them, a diagonal."""
+    indptr, indices, data = matrix
     n, index = indptr.size - 1, unsigned(indices.dtype)
     groups = (n + 3) // 4
     out = Fours(
         np.full(4 * groups, n, index), np.zeros(groups + 1, index), np.empty(0, index),
         np.empty(0, kind),
     )  # fmt: skip
-    rows = rows_of(indptr, indices, data)
     team = crew(threads, work=indices.size + n)
-    team.run(_sort_windows, rows, int(inner is not None), out)
+    team.run(_sort_windows, rows_of(indptr, indices, data), int(beside), out)
     np.cumsum(out.ptr, out=out.ptr)
-    m = 4 * int(out.ptr[-1])
-    out = out._replace(indices=np.empty(m, index), data=np.empty(m, kind))
-    team.run(_fill, rows, np.empty(0) if inner is None else inner, out)
     return out
+
+
+def fill(matrix: tuple[Array, ...], inner: Array | None, out: Fours, threads: int | None) -> None:
+    """The entries of the matrix and of the diagonal `inner`, into room for 4 ptr[-1] of them."""
+    indptr, indices, data = matrix
+    team = crew(threads, work=indices.size + indptr.size)
+    team.run(_fill, rows_of(indptr, indices, data), np.empty(0) if inner is None else inner, out)

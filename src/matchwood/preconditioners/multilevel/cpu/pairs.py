@@ -485,22 +485,27 @@ def lines(
 
 @kernel
 def _invert(team: Any, a: Array, found: Array) -> None:
-    """a = its inverse, by Gauss and Jordan; found[0] = 1 unless a pivot is 0 or negative."""
+    """a = its inverse, by Gauss and Jordan; found[0] = 1 unless a pivot is 0 or negative.
+
+    Rows are made whole in their turn; else only the lower half is kept, that of -a in the end.
+    """
     n = a.shape[0]
     for k in range(n):
-        pivot = a[k, k]
+        pivot, row = a[k, k], a[k]
         if interrupted(team, 0) or not pivot > 0.0:
             return
-        row = a[k]
-        row[k] = 1.0
-        for j in range(n):
-            row[j] /= pivot
+        for j in range(k + 1, n):
+            row[j] = a[j, k]
         for i in range(n):
             if i != k:
-                other, factor = a[i], a[i, k]
-                other[k] = 0.0
-                for j in range(n):
+                other, factor = a[i], row[i] / pivot
+                for j in range(i + 1):
                     other[j] -= factor * row[j]
+                if i > k:
+                    other[k] = factor
+        for j in range(k):
+            row[j] /= pivot
+        row[k] = -1.0 / pivot
     found[0] = 1
 
 
@@ -511,4 +516,4 @@ def inverse(a: Array) -> Array | None:
     """
     made, found = a.copy(), np.zeros(1, np.int64)
     crew(1, work=a.size * a.shape[0]).run(_invert, made, found)
-    return (made + made.T) / 2 if found[0] else None
+    return -np.tril(made) - np.tril(made, -1).T if found[0] else None
