@@ -159,3 +159,19 @@ with mw.dist.world() as comm:
 def test_ranks_that_are_bound_lend_their_cpus():
     done = mpiexec(2, LENT)
     assert done.lines == [f"{rank} 1 on the first of 2 ranks, 2 threads" for rank in range(2)]
+
+
+def test_what_users_do_with_stats_is_theirs(monkeypatch):
+    """Ranks agree on who works, also where one of them has cleared its notes."""
+    monkeypatch.setattr(one_host, "FEW_ENTRIES", 0)
+
+    def body(comm):
+        G = matchwood.distribute(slab(path(9), comm.rank, 2), comm=neighbour(comm))
+        for _ in range(2):
+            matchwood.bfs(G, 0)
+            where = G.stats["bfs"]
+            if comm.rank:
+                G.stats.clear()
+        return where
+
+    assert dist.run(body, 2) == ["on the first of 2 ranks, 1 thread"] * 2

@@ -14,6 +14,7 @@ from __future__ import annotations
 import abc
 import copy
 import functools
+import math
 import os
 import pickle
 import time
@@ -108,12 +109,18 @@ class Session:
         self.debug = os.environ.get("MATCHWOOD_DIST_DEBUG", "") not in ("", "0")
         self.copies = os.environ.get("MATCHWOOD_DIST_COPY", "1") != "0"  # of whole graphs
         self.crowded = False  # more ranks than CPUs: who waits leaves its CPU at once
+        self.resting = False  # another rank works for this one, however long that takes
         self.place: Place | None = None
         self.hosts: Sequence[object] = ()  # of all ranks; empty where nothing follows from them
         self.closed = False
         self.failure: RankFailed | None = None
         self.before: Callable[[Communicator, str], None] | None = None
         """Called before every collective: tests make ranks fail there."""
+
+    @property
+    def patience(self) -> float:
+        """Seconds that this rank waits for the others."""
+        return math.inf if self.resting else self.timeout
 
 
 def timeout_seconds() -> float:

@@ -225,7 +225,7 @@ class Threads(Communicator):
 
     def _meet(self, thing: Any) -> list[Any]:
         self._number += 1
-        patience = self.session.timeout
+        patience = self.session.patience
         return self._meetings.meet(
             self._group, self._number, self.rank, self._call, thing, patience
         )

@@ -26,6 +26,7 @@ from matchwood.gate import graph as one_machine
 from matchwood.gate import inputs, resources
 
 FIRST = 0  # the rank that computes
+CALLED = "called"  # kept in a graph once one of the six functions was called
 WHOLE = "whole graph"  # kept in a graph: that of one machine, on the first rank
 SPACE = "referred answers"  # kept in a graph: memory of its host
 VALUE_BYTES = 32  # of answers, a vertex: the edges of a forest have 24
@@ -60,7 +61,8 @@ def referred(
     the first rank from the CPUs of the others, only calls for which it `pays` are referred, with at
     most ALONE_ENTRIES.  ``G.stats[caller]`` says where it ran.
     """
-    comm, again = G.comm, bool(G.stats)
+    comm, again = G.comm, G.has_kept(CALLED) or G.has_kept(WHOLE)
+    G.keep(CALLED, lambda: [True])
     G.stats[caller] = f"on all {comm.size} ranks"
     if G.engine != "cpu" or comm.size == 1 or not getattr(comm, "shared_memory", False):
         return None
@@ -153,13 +155,14 @@ def alone(G: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def resting(comm: Any) -> Iterator[None]:
-    """Ranks that only wait leave their CPUs to the first one at once."""
+    """Ranks that only wait leave their CPUs to the first one at once, as long as it works."""
     session, crowded = comm.session, comm.session.crowded
-    session.crowded = crowded or comm.rank != FIRST
+    session.resting = comm.rank != FIRST
+    session.crowded = crowded or session.resting
     try:
         yield
     finally:
-        session.crowded = crowded
+        session.crowded, session.resting = crowded, False
 
 
 # Answers.  The first rank writes them into shared memory, what each rank owns in one piece: if all
