@@ -31,7 +31,8 @@ def require_memory(caller: str, nbytes: int, what: str) -> None:
     """Raise `OutOfMemory` where `nbytes` are surely not free.  O(1); nothing is allocated."""
     if nbytes <= SMALL:
         return
-    free = available_memory() or ADDRESSES
+    known = available_memory()
+    free = ADDRESSES if known is None else known
     if nbytes > free:
         raise OutOfMemory(f"{caller}: {what} needs {_size(nbytes)} of memory, {_size(free)} free")
 

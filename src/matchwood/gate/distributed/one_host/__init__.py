@@ -136,8 +136,9 @@ def _refusal(G: Any) -> str:
     def found() -> str:
         if not G.comm.session.copies:
             return "MATCHWOOD_DIST_COPY is 0"
-        free = resources.available_memory() or resources.ADDRESSES
-        return "the first has no room for the graph" if room * FREE_PART > free else ""
+        free = resources.available_memory()
+        full = free is not None and room * FREE_PART > free
+        return "the first has no room for the graph" if full else ""
 
     return of_first(G.comm, found)
 
