@@ -75,7 +75,7 @@ def referred(
     if refusal:
         G.stats[caller] += f": {refusal}"
         return None
-    graph, dealing = whole_graph(G), _dealing(G)
+    graph, dealing = whole_graph(G, caller), _dealing(G)
     if dealing is None:
         return None
     each = comm.threads if threads is None else threads
@@ -94,9 +94,9 @@ def referred(
     return dealing.own(shown, bounds), told
 
 
-def whole_graph(G: Any) -> Any:
+def whole_graph(G: Any, caller: str = "gather") -> Any:
     """The graph of one machine on the first rank, None on the others; made once, by all ranks."""
-    return G.keep(WHOLE, lambda: [_joined(G) if _joins(G) else G.gather(FIRST)])[0]
+    return G.keep(WHOLE, lambda: [_joined(G, caller) if _joins(G) else G.gather(FIRST)])[0]
 
 
 class Host(NamedTuple):
@@ -251,13 +251,13 @@ def _room(G: Any) -> int:
     return sum(_layout(G)[2]) + VALUE_BYTES * G.n
 
 
-def _joined(G: Any) -> Any:
+def _joined(G: Any, caller: str) -> Any:
     """The whole graph, joined by all ranks; the first one gets it."""
     comm, grid, view, values = G.comm, G.grid, G.entries(), G.given_values("gather")
     kind, entries, sizes = _layout(G)
     room, what = sum(sizes), f"a graph of {entries} entries"
     first = comm.rank == FIRST
-    together(comm, lambda: resources.require_memory("gather", room, what) if first else None)
+    together(comm, lambda: resources.require_memory(caller, room, what) if first else None)
     memory, parts = comm.shared_array(sum(sizes[:3])), comm.shared_array(sizes[3])
     if memory is None or parts is None:
         return G.gather(FIRST)
