@@ -99,11 +99,9 @@ def _of_groups(
 
 def _left(folder: Path, limit: str, used: str) -> list[int]:
     with contextlib.suppress(OSError, ValueError):
-        text = (folder / limit).read_text().strip()
-        if text == "max":
-            return []
+        most = int((folder / limit).read_text())  # "max" is no number
         taken = int((folder / used).read_text()) - _cached(folder)
-        return [max(0, int(text) - taken)]
+        return [max(0, most - taken)]
     return []
 
 

@@ -75,15 +75,12 @@ def sent_by_first(comm: Any, work: Callable[[], T]) -> T:
 def _tried(
     comm: Any, work: Callable[[], T]
 ) -> tuple[T | None, tuple[str, str] | None, Exception | None]:
-    """What `work` returns; else the class and the text of its error, and the error.
-
-    An error of any other class is a fault: the others, which wait for this rank, are notified.
-    """
+    """What `work` returns; else the class and the text of its error, and the error."""
     try:
         return work(), None, None
     except tuple(CLASSES.values()) as error:
         return None, (_class_name(error), str(error)), error
-    except BaseException as error:
+    except BaseException as error:  # a fault: the others wait for this rank
         comm.fail(error)
         raise
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import abc
 import copy
 import functools
-import math
 import os
 import pickle
 import time
@@ -116,11 +115,6 @@ class Session:
         self.failure: RankFailed | None = None
         self.before: Callable[[Communicator, str], None] | None = None
         """Called before every collective: tests make ranks fail there."""
-
-    @property
-    def patience(self) -> float:
-        """Seconds that this rank waits for the others."""
-        return math.inf if self.resting else self.timeout
 
 
 def timeout_seconds() -> float:

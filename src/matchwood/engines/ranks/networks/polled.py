@@ -49,8 +49,7 @@ BUSY_LOOKS = 200  # one after the other, before a rank that waits leaves its CPU
 YIELDS = 2000  # looks between which the CPU is offered to others; then a rank sleeps
 CROWDED_LOOKS = 20  # the same where ranks share CPUs: those who compute need them
 SLEEP_SECONDS = 0.0002  # between two looks of a rank that has waited long
-REST_SECONDS = 0.005  # the most of a rank that rests: it leaves its CPU to the one that works
-REST_PART = 64  # of the time that it has waited, which such a rank sleeps between two looks
+REST_PART, REST_SECONDS = 64, 0.005  # a rank that rests sleeps 1 / 64 of its wait, at most 5 ms
 ANSWER_SECONDS = 0.5  # that a rank whose patience is over waits for answers
 TIMED_LOOKS = 64  # looks between two looks at the clock, while nobody sleeps
 
@@ -211,20 +210,19 @@ class Polled(Communicator):
         """Return when `done()` is true; raise when a rank has failed or the time is over."""
         if done():
             return
-        session = self.session
-        busy, awake = (0, CROWDED_LOOKS) if session.crowded else (BUSY_LOOKS, YIELDS)
-        most = REST_SECONDS if session.resting else SLEEP_SECONDS
+        crowded, most = self.session.crowded, REST_SECONDS if self.session.resting else 0.0
+        busy, awake = (0, CROWDED_LOOKS) if crowded else (BUSY_LOOKS, YIELDS)
         looks, waited, started = 0, 0.0, time.monotonic()
         while not done():
             self.look()
             looks += 1
             if looks > awake:
-                time.sleep(min(max(waited / REST_PART, SLEEP_SECONDS), most))
+                time.sleep(max(SLEEP_SECONDS, min(waited / REST_PART, most)))
             elif looks > busy:
                 _yield()
             if looks > awake or looks % TIMED_LOOKS == 0:
                 waited = time.monotonic() - started
-                if waited > session.patience:
+                if waited > self.session.timeout:
                     raise self._too_late(done)
 
     def look(self) -> None:

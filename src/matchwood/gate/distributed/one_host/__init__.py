@@ -26,7 +26,6 @@ from matchwood.gate import graph as one_machine
 from matchwood.gate import inputs, resources
 
 FIRST = 0  # the rank that computes
-CALLED = "called"  # kept in a graph once one of the six functions was called
 WHOLE = "whole graph"  # kept in a graph: that of one machine, on the first rank
 SPACE = "referred answers"  # kept in a graph: memory of its host
 VALUE_BYTES = 32  # of answers, a vertex: the edges of a forest have 24
@@ -61,8 +60,8 @@ def referred(
     the first rank from the CPUs of the others, only calls for which it `pays` are referred, with at
     most ALONE_ENTRIES.  ``G.stats[caller]`` says where it ran.
     """
-    comm, again = G.comm, G.has_kept(CALLED) or G.has_kept(WHOLE)
-    G.keep(CALLED, lambda: [True])
+    comm, again = G.comm, G.has_kept("called") or G.has_kept(WHOLE)
+    G.keep("called", lambda: [True])
     G.stats[caller] = f"on all {comm.size} ranks"
     if G.engine != "cpu" or comm.size == 1 or not getattr(comm, "shared_memory", False):
         return None
@@ -89,8 +88,7 @@ def referred(
 
     with resting(comm):
         shown, bounds, told = of_first(comm, dealt)
-    counted = "1 thread" if members == 1 else f"{members} threads"
-    G.stats[caller] = f"on the first of {comm.size} ranks, {counted}"
+    G.stats[caller] = f"on the first of {comm.size} ranks, {members} thread{'s' * (members > 1)}"
     return dealing.own(shown, bounds), told
 
 
@@ -116,8 +114,7 @@ def host_of(G: Any) -> Host:
 def _host(comm: Any) -> Host:
     if not getattr(comm, "shared_memory", False):
         return Host((), 1, False)  # CPUs of other hosts may have the same numbers
-    place = comm.session.place
-    given = comm.objects(() if place is None else place.cpus)
+    given = comm.objects(getattr(comm.session.place, "cpus", ()))
     cpus = tuple(sorted(set().union(*given)))
 
     def found() -> Host:
@@ -131,14 +128,13 @@ def _refusal(G: Any) -> str:
     """Why the first rank does not get the whole graph; all ranks get the same text."""
     if G.has_kept(WHOLE):
         return ""
-    room = _room(G)
+    room = FREE_PART * _room(G)
 
     def found() -> str:
         if not G.comm.session.copies:
             return "MATCHWOOD_DIST_COPY is 0"
         free = resources.available_memory()
-        full = free is not None and room * FREE_PART > free
-        return "the first has no room for the graph" if full else ""
+        return "the first has no room for the graph" if free is not None and room > free else ""
 
     return of_first(G.comm, found)
 
@@ -157,13 +153,13 @@ def alone(G: Any) -> Iterator[None]:
 @contextlib.contextmanager
 def resting(comm: Any) -> Iterator[None]:
     """Ranks that only wait leave their CPUs to the first one at once, as long as it works."""
-    session, crowded = comm.session, comm.session.crowded
-    session.resting = comm.rank != FIRST
-    session.crowded = crowded or session.resting
+    session, before = comm.session, (comm.session.crowded, comm.session.timeout)
+    if comm.rank != FIRST:
+        session.crowded, session.timeout, session.resting = True, np.inf, True
     try:
         yield
     finally:
-        session.crowded, session.resting = crowded, False
+        (session.crowded, session.timeout), session.resting = before, False
 
 
 # Answers.  The first rank writes them into shared memory, what each rank owns in one piece: if all
