@@ -254,7 +254,7 @@ def test_circles_are_seen():
 # Lines: a budget for each part, which only falls.  A new family brings one of its own.
 
 BUDGET: dict[str, int] = {
-    ".": 1614,
+    ".": 1613,
     "applications": 20130,
     "cli": 4024,
     "communities": 5327,

@@ -31,7 +31,8 @@ def require_memory(caller: str, nbytes: int, what: str) -> None:
     """Raise `OutOfMemory` where `nbytes` are surely not free.  O(1); nothing is allocated."""
     if nbytes <= SMALL:
         return
-    free = available_memory() or ADDRESSES
+    known = available_memory()
+    free = ADDRESSES if known is None else known
     if nbytes > free:
         raise OutOfMemory(f"{caller}: {what} needs {_size(nbytes)} of memory, {_size(free)} free")
 
@@ -98,11 +99,9 @@ def _of_groups(
 
 def _left(folder: Path, limit: str, used: str) -> list[int]:
     with contextlib.suppress(OSError, ValueError):
-        text = (folder / limit).read_text().strip()
-        if text == "max":
-            return []
+        most = int((folder / limit).read_text())  # "max" is no number
         taken = int((folder / used).read_text()) - _cached(folder)
-        return [max(0, int(text) - taken)]
+        return [max(0, most - taken)]
     return []
 
 

@@ -294,16 +294,22 @@ def test_larger_graphs_are_referred_where_that_pays(monkeypatch):
                 getattr(matchwood, call)(G, *([0] if call == "bfs" else []))
                 told.append(G.stats[call].partition(" ranks")[0])
         G = matchwood.distribute(slab(path(40), comm.rank, 3), comm=neighbour(comm))
-        monkeypatch.setattr(one_host.resources, "available_memory", lambda: 4000)
-        comm.barrier()
-        found = matchwood.label_propagation(G)
-        return told, found.count, G.stats["label_propagation"]
+        room = one_host.FREE_PART * one_host._room(G)
+        for free in (None, room, room - 1, 0):
+            G = matchwood.distribute(slab(path(40), comm.rank, 3), comm=neighbour(comm))
+            monkeypatch.setattr(one_host.resources, "available_memory", lambda free=free: free)
+            comm.barrier()
+            found = matchwood.label_propagation(G)
+            told.append(G.stats["label_propagation"])
+        return told, found.count
 
     right = matchwood.label_propagation(path(40)).count
     everyone, first = "on all 3", "on the first of 3"
-    for told, count, full in dist.run(body, 3):
+    for (*told, unknown, enough, less, none), count in dist.run(body, 3):
         assert told == [everyone, first, first, first, first]
-        assert (count, full) == (right, "on all 3 ranks: the first has no room for the graph")
+        assert unknown == enough == "on the first of 3 ranks, 1 thread"
+        assert less == none == "on all 3 ranks: the first has no room for the graph"
+        assert count == right
 
 
 def on_the_first(comm, A, options):

@@ -14,6 +14,7 @@ import pytest
 import matchwood as mw
 from dist.walks import Boom, outcome
 from matchwood.dist import run
+from matchwood.engines.ranks.agreement import together
 from support import in_time, looped, start_script
 
 
@@ -264,3 +265,16 @@ def test_control_c(tmp_path, what):
         return float(out) - sent
 
     in_time(measure, 0.1)
+
+
+def test_a_fault_in_what_ranks_do_together():
+    """No error of an argument: the others, which wait for this rank, hear of it at once."""
+
+    def body(comm):
+        try:
+            together(comm, lambda: {}[comm.rank] if comm.rank == 1 else None)
+        except KeyError:
+            assert comm.closed
+
+    with pytest.raises(mw.RankFailed, match="rank 1 failed: KeyError"):
+        run(body, 3)

@@ -259,3 +259,27 @@ def test_a_rank_that_is_interrupted_while_the_first_computes():
         "0 0 KeyboardInterrupt ", "0 1 RankFailed 0", "0 2 RankFailed 0",
         "1 0 RankFailed 1", "1 1 KeyboardInterrupt ", "1 2 RankFailed 1",
     ], done.stderr  # fmt: skip
+
+
+LONG = """
+import time
+import numpy as np
+import matchwood as mw
+from dist.mpi import say
+
+with mw.dist.world(threads=1) as comm:
+    G = mw.distribute(mw.generators.path(50) if comm.rank == 0 else None, comm=comm)
+    G.on_first(lambda A: np.zeros(50))                      # gathers
+    timeout, comm.session.timeout = comm.session.timeout, 0.5
+    def work(A):
+        time.sleep(2)
+        return np.arange(50)
+    found = G.on_first(work)
+    assert not comm.session.resting
+    comm.session.timeout = timeout
+    say(comm.rank, (found.gather(None) == np.arange(50)).all())
+"""
+
+
+def test_ranks_wait_for_the_first_as_long_as_it_works():
+    assert mpiexec(2, LONG).lines == ["0 True", "1 True"]

@@ -18,7 +18,7 @@ from graphs import path
 from matchwood import dist
 from matchwood.gate.distributed import one_host
 from matchwood.gate.distributed.one_host import cpu
-from spread_graphs import slab
+from spread_graphs import slab, tried
 
 pytestmark = pytest.mark.skipif(not SHARES, reason="the system has no anonymous files")
 GRIDS = ("1x2", "2x1", "1x3", "2x2", "3x2", "1x5", "2x3", "7x1")
@@ -159,3 +159,33 @@ with mw.dist.world() as comm:
 def test_ranks_that_are_bound_lend_their_cpus():
     done = mpiexec(2, LENT)
     assert done.lines == [f"{rank} 1 on the first of 2 ranks, 2 threads" for rank in range(2)]
+
+
+def test_what_users_do_with_stats_is_theirs(monkeypatch):
+    """Ranks agree on who works, also where one of them has cleared its notes."""
+    monkeypatch.setattr(one_host, "FEW_ENTRIES", 0)
+
+    def body(comm):
+        G = matchwood.distribute(slab(path(9), comm.rank, 2), comm=neighbour(comm))
+        for _ in range(2):
+            matchwood.bfs(G, 0)
+            where = G.stats["bfs"]
+            if comm.rank:
+                G.stats.clear()
+        return where
+
+    assert dist.run(body, 2) == ["on the first of 2 ranks, 1 thread"] * 2
+
+
+def test_a_first_rank_without_memory(monkeypatch):
+    """All ranks raise the error, in the name of the function that was called."""
+
+    def body(comm):
+        G = matchwood.distribute(slab(path(9), comm.rank, 2), comm=neighbour(comm))
+        comm.barrier()  # what follows is for louvain alone
+        monkeypatch.setattr("matchwood.memory.SMALL", 0)
+        monkeypatch.setattr("matchwood.memory.available_memory", lambda: 0)
+        return tried(lambda: matchwood.louvain(G))
+
+    for text in dist.run(body, 2):
+        assert text.startswith("OutOfMemory: louvain: a graph of 16 entries needs")

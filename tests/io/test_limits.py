@@ -173,6 +173,15 @@ def test_memory_that_is_free() -> None:
         memory.require_memory("test", 10**18, "that")
 
 
+def test_memory_that_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No bytes free is another thing than not knowing how many."""
+    monkeypatch.setattr(memory, "available_memory", lambda: None)
+    memory.require_memory("test", 1 << 30, "this")
+    monkeypatch.setattr(memory, "available_memory", lambda: 0)
+    with pytest.raises(OutOfMemory, match=r"test: that needs 1 GiB of memory, 0 bytes free"):
+        memory.require_memory("test", 1 << 30, "that")
+
+
 def test_memory_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource")
     if not Path("/proc/self/statm").exists():

@@ -35,7 +35,7 @@ def together(comm: Any, work: Callable[[], T], *, named: bool = True) -> T:
     The first is the failing rank of the smallest number; the message names it where there are
     several ranks and `named` is True.  `work` must not use the communicator.
     """
-    found, failure, cause = _tried(work)
+    found, failure, cause = _tried(comm, work)
     for rank, outcome in enumerate(comm.objects(failure)):
         if outcome is not None:
             name, text = outcome
@@ -49,13 +49,7 @@ def of_first(comm: Any, work: Callable[[], T]) -> T:
 
     The other ranks do not call it.  `work` must not use the communicator.
     """
-    mine: tuple[Any, ...] = (None, None, None)
-    if comm.rank == 0:
-        try:
-            mine = _tried(work)
-        except BaseException as error:  # the others wait for this rank
-            comm.fail(error)
-            raise
+    mine = _tried(comm, work) if comm.rank == 0 else (None, None, None)
     found, failure = comm.objects(mine[:2])[0]
     if failure is not None:
         name, text = failure
@@ -78,12 +72,17 @@ def sent_by_first(comm: Any, work: Callable[[], T]) -> T:
     return made[0] if made else pickle.loads(text, buffers=sent)  # type: ignore[no-any-return]
 
 
-def _tried(work: Callable[[], T]) -> tuple[T | None, tuple[str, str] | None, Exception | None]:
+def _tried(
+    comm: Any, work: Callable[[], T]
+) -> tuple[T | None, tuple[str, str] | None, Exception | None]:
     """What `work` returns; else the class and the text of its error, and the error."""
     try:
         return work(), None, None
     except tuple(CLASSES.values()) as error:
         return None, (_class_name(error), str(error)), error
+    except BaseException as error:  # a fault: the others wait for this rank
+        comm.fail(error)
+        raise
 
 
 def _class_name(error: BaseException) -> str:

@@ -108,6 +108,7 @@ class Session:
         self.debug = os.environ.get("MATCHWOOD_DIST_DEBUG", "") not in ("", "0")
         self.copies = os.environ.get("MATCHWOOD_DIST_COPY", "1") != "0"  # of whole graphs
         self.crowded = False  # more ranks than CPUs: who waits leaves its CPU at once
+        self.resting = False  # another rank works for this one, however long that takes
         self.place: Place | None = None
         self.hosts: Sequence[object] = ()  # of all ranks; empty where nothing follows from them
         self.closed = False

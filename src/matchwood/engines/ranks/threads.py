@@ -225,10 +225,8 @@ class Threads(Communicator):
 
     def _meet(self, thing: Any) -> list[Any]:
         self._number += 1
-        patience = self.session.timeout
-        return self._meetings.meet(
-            self._group, self._number, self.rank, self._call, thing, patience
-        )
+        call, patience = self._call, self.session.timeout
+        return self._meetings.meet(self._group, self._number, self.rank, call, thing, patience)
 
     def _read(self, array: Any, read: Callable[[list[Any]], Any]) -> Any:
         """What `read` makes of the arrays of all ranks; nobody changes them meanwhile."""

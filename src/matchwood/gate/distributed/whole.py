@@ -231,7 +231,7 @@ def _spread(
 ) -> tuple[tuple[Any, ...], Any]:
     """The arrays over the vertices that the first rank finds, spread; and the rest of it."""
     comm, arrays = G.comm, list[Any]()
-    graph = one_host.whole_graph(G)
+    graph = one_host.whole_graph(G, caller)
     one_host.host_of(G)
 
     def found() -> tuple[int, Any]:

@@ -1,7 +1,7 @@
 """Waiting for other processes, interruptible: what MPI and torch.distributed share.
 
 A collective is started and then polled, together with the notices of the other ranks.  So a rank
-that waits raises within a millisecond after another one failed, Python reacts to Ctrl-C between two
+that waits raises within milliseconds after another one failed, Python reacts to Ctrl-C between two
 looks, and a rank that has waited too long can say for whom.
 
 MPI, or the store of torch_group.py, carries the notices; `Control` says what they hold and what
@@ -49,6 +49,7 @@ BUSY_LOOKS = 200  # one after the other, before a rank that waits leaves its CPU
 YIELDS = 2000  # looks between which the CPU is offered to others; then a rank sleeps
 CROWDED_LOOKS = 20  # the same where ranks share CPUs: those who compute need them
 SLEEP_SECONDS = 0.0002  # between two looks of a rank that has waited long
+REST_PART, REST_SECONDS = 64, 0.005  # a rank that rests sleeps 1 / 64 of its wait, at most 5 ms
 ANSWER_SECONDS = 0.5  # that a rank whose patience is over waits for answers
 TIMED_LOOKS = 64  # looks between two looks at the clock, while nobody sleeps
 
@@ -209,19 +210,20 @@ class Polled(Communicator):
         """Return when `done()` is true; raise when a rank has failed or the time is over."""
         if done():
             return
-        crowded = self.session.crowded
+        crowded, most = self.session.crowded, REST_SECONDS if self.session.resting else 0.0
         busy, awake = (0, CROWDED_LOOKS) if crowded else (BUSY_LOOKS, YIELDS)
-        looks, started = 0, time.monotonic()
+        looks, waited, started = 0, 0.0, time.monotonic()
         while not done():
             self.look()
             looks += 1
             if looks > awake:
-                time.sleep(SLEEP_SECONDS)
+                time.sleep(max(SLEEP_SECONDS, min(waited / REST_PART, most)))
             elif looks > busy:
                 _yield()
-            timed = looks > awake or looks % TIMED_LOOKS == 0
-            if timed and time.monotonic() - started > self.session.timeout:
-                raise self._too_late(done)
+            if looks > awake or looks % TIMED_LOOKS == 0:
+                waited = time.monotonic() - started
+                if waited > self.session.timeout:
+                    raise self._too_late(done)
 
     def look(self) -> None:
         self._control.look()

@@ -60,7 +60,8 @@ def referred(
     the first rank from the CPUs of the others, only calls for which it `pays` are referred, with at
     most ALONE_ENTRIES.  ``G.stats[caller]`` says where it ran.
     """
-    comm, again = G.comm, bool(G.stats)
+    comm, again = G.comm, G.has_kept("called") or G.has_kept(WHOLE)
+    G.keep("called", lambda: [True])
     G.stats[caller] = f"on all {comm.size} ranks"
     if G.engine != "cpu" or comm.size == 1 or not getattr(comm, "shared_memory", False):
         return None
@@ -73,7 +74,7 @@ def referred(
     if refusal:
         G.stats[caller] += f": {refusal}"
         return None
-    graph, dealing = whole_graph(G), _dealing(G)
+    graph, dealing = whole_graph(G, caller), _dealing(G)
     if dealing is None:
         return None
     each = comm.threads if threads is None else threads
@@ -87,14 +88,13 @@ def referred(
 
     with resting(comm):
         shown, bounds, told = of_first(comm, dealt)
-    counted = "1 thread" if members == 1 else f"{members} threads"
-    G.stats[caller] = f"on the first of {comm.size} ranks, {counted}"
+    G.stats[caller] = f"on the first of {comm.size} ranks, {members} thread{'s' * (members > 1)}"
     return dealing.own(shown, bounds), told
 
 
-def whole_graph(G: Any) -> Any:
+def whole_graph(G: Any, caller: str = "gather") -> Any:
     """The graph of one machine on the first rank, None on the others; made once, by all ranks."""
-    return G.keep(WHOLE, lambda: [_joined(G) if _joins(G) else G.gather(FIRST)])[0]
+    return G.keep(WHOLE, lambda: [_joined(G, caller) if _joins(G) else G.gather(FIRST)])[0]
 
 
 class Host(NamedTuple):
@@ -114,8 +114,7 @@ def host_of(G: Any) -> Host:
 def _host(comm: Any) -> Host:
     if not getattr(comm, "shared_memory", False):
         return Host((), 1, False)  # CPUs of other hosts may have the same numbers
-    place = comm.session.place
-    given = comm.objects(() if place is None else place.cpus)
+    given = comm.objects(getattr(comm.session.place, "cpus", ()))
     cpus = tuple(sorted(set().union(*given)))
 
     def found() -> Host:
@@ -129,13 +128,13 @@ def _refusal(G: Any) -> str:
     """Why the first rank does not get the whole graph; all ranks get the same text."""
     if G.has_kept(WHOLE):
         return ""
-    room = _room(G)
+    room = FREE_PART * _room(G)
 
     def found() -> str:
         if not G.comm.session.copies:
             return "MATCHWOOD_DIST_COPY is 0"
-        free = resources.available_memory() or resources.ADDRESSES
-        return "the first has no room for the graph" if room * FREE_PART > free else ""
+        free = resources.available_memory()
+        return "the first has no room for the graph" if free is not None and room > free else ""
 
     return of_first(G.comm, found)
 
@@ -153,13 +152,14 @@ def alone(G: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def resting(comm: Any) -> Iterator[None]:
-    """Ranks that only wait leave their CPUs to the first one at once."""
-    session, crowded = comm.session, comm.session.crowded
-    session.crowded = crowded or comm.rank != FIRST
+    """Ranks that only wait leave their CPUs to the first one at once, as long as it works."""
+    session, before = comm.session, (comm.session.crowded, comm.session.timeout)
+    if comm.rank != FIRST:
+        session.crowded, session.timeout, session.resting = True, np.inf, True
     try:
         yield
     finally:
-        session.crowded = crowded
+        (session.crowded, session.timeout), session.resting = before, False
 
 
 # Answers.  The first rank writes them into shared memory, what each rank owns in one piece: if all
@@ -247,13 +247,13 @@ def _room(G: Any) -> int:
     return sum(_layout(G)[2]) + VALUE_BYTES * G.n
 
 
-def _joined(G: Any) -> Any:
+def _joined(G: Any, caller: str) -> Any:
     """The whole graph, joined by all ranks; the first one gets it."""
     comm, grid, view, values = G.comm, G.grid, G.entries(), G.given_values("gather")
     kind, entries, sizes = _layout(G)
     room, what = sum(sizes), f"a graph of {entries} entries"
     first = comm.rank == FIRST
-    together(comm, lambda: resources.require_memory("gather", room, what) if first else None)
+    together(comm, lambda: resources.require_memory(caller, room, what) if first else None)
     memory, parts = comm.shared_array(sum(sizes[:3])), comm.shared_array(sizes[3])
     if memory is None or parts is None:
         return G.gather(FIRST)
