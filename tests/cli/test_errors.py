@@ -60,10 +60,16 @@ WRONG_USE = {
 def test_a_result_never_takes_the_place_of_its_input(tmp_path: Path) -> None:
     path = tmp_path / "edges.txt"
     path.write_text("0 1\n1 2\n")
-    result = runner().invoke(app, ["communities", str(path), "-o", str(path)])
-    assert result.exit_code == errors.ERROR
-    assert "that is an input, which would be lost" in result.stderr
-    assert path.read_text() == "0 1\n1 2\n"
+    for words in (
+        ("communities", path, "-o", path),
+        ("order", path, "--permuted", path),
+        ("coarsen", path, "--coarsest", path),
+        ("solve", "path:3", path, "-o", path),
+    ):
+        result = runner().invoke(app, list(map(str, words)))
+        assert result.exit_code == errors.ERROR
+        assert "that is an input, which would be lost" in result.stderr
+        assert path.read_text() == "0 1\n1 2\n"
 
 
 @pytest.mark.parametrize("case", WRONG_USE, ids=lambda case: case.replace(" ", "-"))

@@ -175,6 +175,7 @@ def test_truncation_keeps_bits(capture, tmp_path):
         (("CAPTURE", "--anonymize", "rot13"), "method must be one of"),
         (("CAPTURE", "--anonymize", "permutation"), "permutation needs a --key-file"),
         (("CAPTURE", "--bits", "8"), "need --anonymize"),
+        (("CAPTURE", "--anonymize", "truncate"), "truncate needs --bits"),
         (("CAPTURE", "--window", "soon"), "window"),
         (("CAPTURE", "--ranges", "/nowhere"), "No such file"),
         (("CAPTURE", "--html", "/nowhere/x.html"), "--html /nowhere"),

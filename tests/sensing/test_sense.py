@@ -596,6 +596,18 @@ def test_archives_keep_the_times_of_windows(engine, tmp_path):
     old = (-5, -1_500_000_000, 0, 5, None)
     written = write_archive(tmp_path / "b.tar", [A] * 5, times=old, compression=None)
     assert [matrix.time for matrix in read_archive(written[0])] == list(old)
+    seen.clear()  # one of a window without packets too
+    none = traffic_matrix(src[:0], dst[:0])
+    write_archive(tmp_path / "c.tar", [A, none, A], times=[1, 2, 3], compression=None)
+    found = sense(tmp_path / "c.tar", engine=engine, on_window=lambda _, time: seen.append(time))
+    assert found.windows.time.tolist() == seen == [1, 2, 3]
+    # those of others may be more than 64 bits hold
+    for second, nearest in ((b"9999999999", 2**63 - 1), (b"-999999999", -999_999_999 * 10**9)):
+        write_archive(tmp_path / "d.tar", [A], times=[frames.SECOND * 10**9], compression=None)
+        content = (tmp_path / "d.tar").read_bytes().replace(b"=%d" % frames.SECOND, b"=" + second)
+        (tmp_path / "d.tar").write_bytes(content)
+        found = sense(tmp_path / "d.tar", engine=engine)
+        assert found.windows.time.tolist() == [nearest]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -591,7 +591,7 @@ def coarsen(
     -o writes for every vertex the vertex of the coarsest graph that it went to.
     """
     if coarsest is not None:
-        results.check_graph_file(coarsest, "--coarsest")
+        results.check_graph_file(coarsest, "--coarsest", inputs=[graph])
     loaded = shared.load(graph)
     from matchwood.check import check_hierarchy
 

@@ -299,7 +299,7 @@ def solve(
     as_json: Json = False,
 ) -> None:
     """Solve A x = b, and say how the residual went down."""
-    results.check_suffix(output)
+    results.check_suffix(output, matrix, *([] if right is None else [right]))
     if plot is not None:
         if plot.suffix not in (".svg", ".png", ".pdf"):
             raise ValueError(f"--plot {plot}: the name must end in .svg, .png or .pdf")

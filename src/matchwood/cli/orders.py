@@ -86,7 +86,7 @@ def order(
     """
     results.check_suffix(shared.output)
     if permuted is not None:
-        results.check_graph_file(permuted, "--permuted")
+        results.check_graph_file(permuted, "--permuted", inputs=[graph])
     if plot is not None:
         results.check_place(plot, "--plot")
     if html is not None:

@@ -45,11 +45,13 @@ def check_place(path: Path, option: str = "-o", inputs: Iterable[Any] = ()) -> N
         raise ValueError(f"{option} {path}: the file is write-protected")
 
 
-def check_graph_file(path: Path, option: str = "-o", format: str | None = None) -> None:
+def check_graph_file(
+    path: Path, option: str = "-o", format: str | None = None, inputs: Iterable[Any] = ()
+) -> None:
     """Refuse a place or a format in which no graph can be written, before the work is done."""
     from matchwood.io.options import format_of
 
-    check_place(path, option)
+    check_place(path, option, inputs)
     format_of(path, format, "write")
 
 

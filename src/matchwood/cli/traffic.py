@@ -199,6 +199,8 @@ def sense(
         check_place(Path(archive), "--archive", captures)
     if anonymize in ("cryptopan", "permutation") and key_file is None:
         raise ValueError(f"sense: {anonymize} needs a --key-file; --new-key FILE makes one")
+    if anonymize == "truncate" and bits is None:
+        raise ValueError("sense: truncate needs --bits, of an address that are kept")
     key = None if key_file is None else str(key_file)
     if anonymize is None and (key is not None or bits is not None):
         raise ValueError("sense: a key or bits need --anonymize")

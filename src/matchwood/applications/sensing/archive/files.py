@@ -116,12 +116,16 @@ def members(
 
 
 def _time(records: bytes) -> int | None:
-    """The time of an extended header (POSIX pax): "27 mtime=1700000000.000000001\\n" in it."""
-    found = re.search(rb"\d+ mtime=(-?\d{1,10})(?:\.(\d{1,9}))?\n", records)
+    """The time of an extended header (POSIX pax): "27 mtime=1700000000.000000001\\n" in it.
+
+    One that 64 bits do not hold becomes the nearest that they do.
+    """
+    found = re.search(rb"\d+ mtime=(-?)(\d{1,10})(?:\.(\d{1,9}))?\n", records)
     if found is None:
         return None
-    rest = int((found[2] or b"").ljust(9, b"0"))
-    return int(found[1]) * 10**9 + (-rest if found[1].startswith(b"-") else rest)
+    sign, seconds, rest = found[1], int(found[2]), int((found[3] or b"").ljust(9, b"0"))
+    time = seconds * 10**9 + rest
+    return max(-time, -(1 << 63)) if sign else min(time, (1 << 63) - 1)
 
 
 def _extended(time: int) -> bytes:

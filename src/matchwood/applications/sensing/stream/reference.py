@@ -37,11 +37,14 @@ class Entry(NamedTuple):
 
 def sensed(source: Any, options: Any, on_window: Callable[..., object] | None = None) -> Sensing:
     """Everything that `sense` returns; `options` are those of running.py."""
+    times: list[int | None] | None = None  # of the matrices of an archive
     if source.has_matrices:
-        given = [_entries(source, options, *_columns(matrix)) for matrix in source.matrices()]
+        matrices = list(source.matrices())
+        given = [_entries(source, options, *matrix.tocoo()) for matrix in matrices]
+        times = [matrix.time for matrix in matrices]
     else:
         made = [
-            _entries(source, options, block.src, block.dst, block.time, None)
+            _entries(source, options, block.src, block.dst, time=block.time)
             for block in source.blocks()
         ]
         given = [[entry for part in made for entry in part]]
@@ -53,20 +56,17 @@ def sensed(source: Any, options: Any, on_window: Callable[..., object] | None = 
         by_time, last = options.window.by_time, windows[-1]
         if by_time or len(last) < options.window.size:  # the end of a time is never seen
             dropped += len(windows.pop())
+    if times is None:
+        timed = all(packet.time is not None for window in windows for packet in window)
+        times = [window[0].time if window and timed else None for window in windows]
     if on_window is not None:
-        for window in windows:
-            matrix = trusted(*rows_of_run(run_of_links(_links(window))))
-            on_window(matrix, window[0].time if window else None)
-    return _result(source, options, windows, dropped)
-
-
-def _columns(matrix: Any) -> tuple[Any, Any, Any, Any]:
-    src, dst, counts = matrix.tocoo()
-    return src, dst, None if matrix.time is None else np.full(src.size, matrix.time), counts
+        for window, time in zip(windows, times, strict=True):
+            on_window(trusted(*rows_of_run(run_of_links(_links(window)))), time)
+    return _result(source, options, windows, times, dropped)
 
 
 def _entries(
-    source: Any, options: Any, src: Any, dst: Any, time: Any, counts: Any
+    source: Any, options: Any, src: Any, dst: Any, counts: Any = None, time: Any = None
 ) -> list[Entry]:  # fmt: skip
     """Anonymized packets, with the ranges of their original addresses."""
     src, dst = (engines.moved(x, "cpu") for x in (src, dst))
@@ -124,7 +124,9 @@ def _links(packets: list[Entry]) -> dict[tuple[int, int], int]:
     return dict(found)
 
 
-def _result(source: Any, options: Any, windows: list[list[Entry]], dropped: int) -> Sensing:
+def _result(
+    source: Any, options: Any, windows: list[list[Entry]], times: list[int | None], dropped: int
+) -> Sensing:
     every = [packet for window in windows for packet in window]
     links = _links(every)
     matrix = trusted(*rows_of_run(run_of_links(links)))
@@ -133,7 +135,7 @@ def _result(source: Any, options: Any, windows: list[list[Entry]], dropped: int)
     counted = statistics.valid_packets
     return Sensing(
         statistics,
-        _windows(windows),
+        _windows(windows, times),
         matrix,
         histograms_of_links(links),
         None if options.ranges is None else _blocks(every, options.ranges.names),
@@ -142,16 +144,14 @@ def _result(source: Any, options: Any, windows: list[list[Entry]], dropped: int)
     )
 
 
-def _windows(windows: list[list[Entry]]) -> Windows:
+def _windows(windows: list[list[Entry]], times: list[int | None]) -> Windows:
     table = [as_row(of_links(_links(window))) for window in windows]
     sizes = [sum(packet.packets for packet in window) for window in windows]
     first = [sum(sizes[:k]) for k in range(len(sizes))]
-    times = [window[0].time if window else None for window in windows]
-    known = None not in times and all(p.time is not None for window in windows for p in window)
     return Windows(
         np.array(table, np.int64).reshape(-1, len(NAMES)),
         np.array(first, np.int64),
-        np.array(times, np.int64) if known and times else None,
+        np.array(times, np.int64) if times and None not in times else None,
     )
 
 
