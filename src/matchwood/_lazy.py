@@ -13,6 +13,7 @@ from typing import Any
 
 FRAGILE = ("numpy", "scipy.sparse")  # nearly every part imports these; kernels import Numba
 LIGHT = {"matchwood.errors", "matchwood.machine.config"}  # parts that need neither
+OURS = f"{__package__}."
 LOOKS = 0.05  # seconds between two checks of an import that is under way, for systems on which
 # Ctrl-C does not interrupt a lock
 
@@ -93,7 +94,7 @@ def import_whole(package: str) -> Any:
 
 
 _whole: set[str] = set()
-_lock = threading.RLock()  # held by a thread that imports: see `_import`
+_lock = threading.Lock()  # held by a thread that imports: see `_import`
 _importers: set[int] = set()  # the thread that holds it
 
 
@@ -101,27 +102,40 @@ def _import(package: str) -> None:
     """Import a module while no other thread imports one here.
 
     Modules that import each other fail where two threads begin with different ones: each finds one
-    that the other has half imported.
+    that the other has half imported.  A thread that is in the middle of a module of ours takes no
+    turn: the one whose turn it is may wait for that module.
     """
+    if threading.get_ident() in _importers or _in_module():
+        importlib.import_module(package)
+        return
     with _lock:
-        nested = threading.get_ident() in _importers
         _importers.add(threading.get_ident())
         try:
             importlib.import_module(package)
         finally:
-            if not nested:
-                _importers.discard(threading.get_ident())
+            _importers.clear()
 
 
 def _forget() -> None:
     """In a forked child: the thread that held the lock may not be there."""
     global _lock
-    _lock = threading.RLock()
+    _lock = threading.Lock()
     _importers.clear()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
+
+
+def _in_module() -> bool:
+    """Whether this thread runs a module of ours, as an import statement does."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        frame = frame.f_back
+        name = str(frame.f_globals.get("__name__"))
+        if frame.f_code.co_name == "<module>" and name.startswith(OURS):
+            return True
+    return False
 
 
 def _importing() -> bool:
@@ -138,7 +152,7 @@ def _importing() -> bool:
 
 def _import_whole(package: str) -> None:
     # A module that is there may be half imported by this thread: then no other can import it.
-    apart = package not in sys.modules and not (_importing() and package.startswith("matchwood"))
+    apart = package not in sys.modules and not (_importing() and package.startswith(__package__))
     inside = threading.get_ident() in _importers
     if not apart or inside or threading.current_thread() is not threading.main_thread():
         _import(package)

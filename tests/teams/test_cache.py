@@ -104,6 +104,21 @@ def test_a_changed_helper_in_another_file_is_never_served_stale(package):
 
 
 @pytest.mark.slow
+def test_a_helper_that_changes_after_its_import_is_never_kept_as_what_it_is_now(package):
+    """Its code is that of the process, for its hash then; the next process has the new file's."""
+    before = """
+    from pathlib import Path
+    from matchwood.probe import cpu_helper
+    from matchwood.probe.cpu_caller import run
+    path = Path(cpu_helper.__file__)
+    path.write_text(path.read_text().replace("FACTOR = 1", "FACTOR = 2"))
+    print(*run())
+    """
+    assert result(package, before) == (1000, 0)
+    assert result(package) == (2000, 0)
+
+
+@pytest.mark.slow
 def test_a_changed_helper_of_the_engine_is_never_served_stale(package):
     assert result(package) == (1000, 0)
     edit(

@@ -35,6 +35,45 @@ def negated(x):
     return -x
 
 
+class Both(NamedTuple):
+    single: Single
+    count: int
+
+
+@kernel
+def walk(team, both, numbers, out):
+    """Variables that are assigned once, before, within and after loops, and others in each turn."""
+    first = both.single.first
+    total = -1
+    for i in range(both.count):
+        record = Both(Single(numbers), i)  # anew in each turn
+        step = numbers[i % len(numbers)]
+        if step < 0:
+            continue
+        before = total
+        for k in range(i):
+            inner = step * k + record.count
+            if inner > 40:
+                break
+            total += inner - first[0]
+        out[i] = before + record.single.first[0]
+        if total > 2000:
+            last = total
+            out[0] = last
+            return
+    out[0] = total
+
+
+def test_variables_in_branches_and_loops():
+    """Which of them are in memory is ours to choose; Python is what they are compared with."""
+    numbers = np.array([3, -1, 5, 0, 2], np.int64)
+    for count in (0, 1, 4, 9, 60):
+        both, out, expected = Both(Single(np.full(1, 7)), count), np.zeros(60), np.zeros(60)
+        crew(1, work=1).run(walk, both, numbers, out)
+        walk.py_func(None, both, numbers, expected)
+        assert out.tolist() == expected.tolist()
+
+
 def test_records_of_one_name_take_no_test_of_types(monkeypatch):
     """Numba knows two such classes apart only by a long way, which members do not go."""
     Pair, Other = (namedtuple("Pair", ["first", "second"]) for _ in range(2))

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from matchwood.engines.cpu import library
+from matchwood.machine import kernels
 from support import SOURCES, environment, run_script
 from teams.test_cache import CALLER, HELPER
 
@@ -279,6 +280,17 @@ def test_a_build_refuses_symbols_from_elsewhere(package, tmp_path):
     """
     with pytest.raises(AssertionError, match=r"asks for .*'syscall'"):
         run_script(tmp_path, script, sources=package)
+
+
+def test_a_build_refuses_sources_that_change_meanwhile(tmp_path, monkeypatch):
+    def edited(*_, **__):
+        monkeypatch.setattr(kernels, "source_hash", lambda file: "another")
+
+    signature = json.dumps(LIST[-1], separators=(",", ":"))
+    monkeypatch.setattr(kernels, "listed", lambda: {signature})
+    monkeypatch.setattr(kernels, "compiled", edited)
+    with pytest.raises(RuntimeError, match="changed while"):
+        kernels.build(tmp_path, [next(iter(library.levels()))])
 
 
 def test_what_a_processor_must_have():

@@ -34,7 +34,7 @@ from typing import Any
 from matchwood._version import __version__
 from matchwood.arguments import callback, shown
 from matchwood.engines.cpu import available_cpus, cache_folder, code, library
-from matchwood.engines.cpu.compiled import PACKAGE, source_hash, sources
+from matchwood.engines.cpu.compiled import PACKAGE, read_anew, source_hash, sources
 
 LIST = Path(__file__).with_name("kernels.json")
 
@@ -221,7 +221,8 @@ def build(folder: Path, levels: Iterable[str], workers: int | None = None) -> No
     folder.mkdir(parents=True, exist_ok=True)
     known = library.LEVELS[platform.machine()]
     texts = sorted(text for text in listed() if not any(name in text for name in PYTHONS))
-    sums = {}
+    files = sorted(set().union(*map(sources, texts)))
+    sums, hashes = {}, _hashes(files)
     for level in levels:
         path = folder / f"{level}.so"
         with tempfile.TemporaryDirectory() as objects:
@@ -229,15 +230,20 @@ def build(folder: Path, levels: Iterable[str], workers: int | None = None) -> No
                 texts, folder=Path(objects), workers=workers,
                 NUMBA_CPU_NAME=known[level].processor, NUMBA_CPU_FEATURES=known[level].features,
             )  # fmt: skip
+            read_anew()
+            if _hashes(files) != hashes:
+                raise RuntimeError("sources changed while their kernels were compiled")
             names = sorted(library.symbol(text) for text in texts)
             parts = [f"{name}.o" for name in names]
             subprocess.run(["cc", *LINKED, "-o", path.resolve(), *parts], cwd=objects, check=True)
         _require_sound(path, names)
         sums[level] = hashlib.sha256(path.read_bytes()).hexdigest()
-    files = set().union(*map(sources, texts))
-    hashes = {file.relative_to(PACKAGE).as_posix(): source_hash(file) for file in sorted(files)}
     index = {"version": __version__, "levels": sums, "sources": hashes}
     (folder / library.INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
+
+
+def _hashes(files: Iterable[Path]) -> dict[str, str]:
+    return {file.relative_to(PACKAGE).as_posix(): source_hash(file) for file in files}
 
 
 PYTHONS = ("matchwood.gate.networkx.cpu:",)

@@ -126,11 +126,14 @@ def file_of(function: Callable[..., Any]) -> Path:
 
 def _require_hashed(function: Callable[..., Any]) -> None:
     path = file_of(function)
-    if path.is_relative_to(PACKAGE) and not _holds_kernels(path):
+    if not path.is_relative_to(PACKAGE):
+        return
+    if not _holds_kernels(path):
         raise RuntimeError(
             f"{function.__qualname__}: kernels live in cpu.py or in a folder cpu/, "
             f"which is where readers look for them; {path.name} is neither"
         )
+    _content_hash(path)  # now: the file may change while this process runs what was in it
 
 
 def _holds_kernels(path: Path) -> bool:
@@ -178,6 +181,12 @@ def source_hash(path: Path) -> str:
         digest.update(str(file.relative_to(PACKAGE)).encode())
         digest.update(_content_hash(file))
     return digest.hexdigest()
+
+
+def read_anew() -> None:
+    """Forget all hashes: the sources may have changed."""
+    for known in (_imported, _content_hash, source_hash):
+        known.cache_clear()
 
 
 # How arguments are described: a name for each type, a list for a tuple

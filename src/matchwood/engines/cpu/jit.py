@@ -29,13 +29,14 @@ import numba
 import numpy as np
 from llvmlite import binding, ir
 from numba.core import config, transforms, types
+from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import NumbaError
 from numba.core.funcdesc import PythonFunctionDescriptor
-from numba.core.ir import Inst, Var
+from numba.core.ir import Assign, Inst, Var
 from numba.core.lowering import Lower
 from numba.core.postproc import PostProcessor
 from numba.core.registry import cpu_target
@@ -224,6 +225,29 @@ def _reached(library: Any) -> list[Any]:
     return list(reached)
 
 
+class _Lower(Lower):
+    """Numba's, without memory for variables that are assigned once, before every use of them.
+
+    Numba keeps in memory what more than one block uses, all arguments among it.  It then loads a
+    whole record for each use of a field, and LLVM takes all that apart again.
+    """
+
+    def _find_singly_assigned_variable(self) -> None:
+        super()._find_singly_assigned_variable()
+        blocks = self.func_ir.blocks
+        before = compute_cfg_from_blocks(blocks).dominators()
+        homes: dict[str, Any] = {}
+        for label, block in blocks.items():
+            for each in block.find_insts(Assign):
+                homes[each.target.name] = None if each.target.name in homes else label
+        for label, names in compute_use_defs(blocks).usemap.items():
+            for name in names:  # that the block does not assign before it uses them
+                home = homes.get(name)
+                if home is None or home >= label or home not in before[label]:
+                    homes[name] = None
+        self._singly_assigned_vars |= {name for name, home in homes.items() if home is not None}
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Lowering(NativeLowering):
     """From Numba's language to LLVM's, without machine code."""
@@ -242,7 +266,7 @@ class _Lowering(NativeLowering):
             abi_tags=[flags.get_mangle_string()],
         )  # fmt: skip
         with context.push_code_library(library):
-            lower = Lower(context, library, described, state.func_ir, metadata=state.metadata)
+            lower = _Lower(context, library, described, state.func_ir, metadata=state.metadata)
             lower.lower()
         self.finish(state, library, described)
         place = object()  # by which callers find it
