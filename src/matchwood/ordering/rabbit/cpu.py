@@ -94,6 +94,8 @@ def _note(
     if team.me == 0:
         sums[team.size] = total
     for v in range(lo, hi):
+        if interrupted(team, v):
+            return
         if target[v] != v:
             name = names[v]
             parent[name] = names[target[v]]
@@ -109,6 +111,8 @@ def _sort_keys(
     """Keys that ascend by (round, larger degree first)."""
     lo, hi = share(team, sequence.size)
     for k in range(lo, hi):
+        if interrupted(team, k):
+            return
         v = sequence[k]
         keys[k] = (np.int64(when[v]) << shift) | (most - degree[v])
 
@@ -117,6 +121,8 @@ def _sort_keys(
 def _parents(team: Any, sequence: Array, parent: Array, above: Array) -> None:
     lo, hi = share(team, sequence.size)
     for k in range(lo, hi):
+        if interrupted(team, k):
+            return
         above[k] = parent[sequence[k]]
 
 

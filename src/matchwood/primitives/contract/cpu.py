@@ -142,7 +142,8 @@ def _number_pairs(
         root[v] = mate[v] if 0 <= mate[v] < v else v
     if barrier(team):
         return
-    number_roots(team, root, label, sums)
+    if number_roots(team, root, label, sums):
+        return
     for v in range(lo, hi):
         if root[v] == v:
             weights[label[v]] = members[v] + (members[mate[v]] if mate[v] >= 0 else 0)
