@@ -92,8 +92,7 @@ def number_wanted(
 
 @device
 def number_roots(team: Any, root: Array, numbers: Array, sums: Array) -> bool:
-    """`number_wanted` for all roots; sums[team.size] = how many there are.  True: the team stops,
-    and numbers are not written."""
+    """`number_wanted` for all roots, sums[team.size] of them.  True: the team stops."""
     total = number_wanted(team, root, root.size, root, True, numbers, sums)
     if team.me == team.size - 1 and total >= 0:
         sums[team.size] = total
