@@ -233,13 +233,13 @@ def _modularity(given: Inputs) -> Calls:
 @case(ON_GRAPHS, "coarsen")
 def _coarsen(given: Inputs) -> Calls:
     matched = given.mw.weighted_matching(given.G, **given.on)
-    yield "coarsen", lambda: given.mw.coarsen(given.G, matched)
+    yield "coarsen", lambda: given.mw.coarsen(given.G, matched, **given.on)
 
 
 @case(ON_GRAPHS, "permute")
 def _permute(given: Inputs) -> Calls:
     perm = given.mw.degree_order(given.G, **given.on)
-    yield "permute", lambda: given.mw.permute(given.A, perm)
+    yield "permute", lambda: given.mw.permute(given.A, perm, **given.on)
 
 
 @case(ON_GRAPHS, "partition", "refine_partition")
@@ -256,7 +256,7 @@ def _on_the_host(given: Inputs) -> Calls:
         return
     found = given.mw.weighted_matching(given.G, **given.on)
     yield "maximum_matching", lambda: given.mw.maximum_matching(given.G, **given.on)
-    yield "matching_bound", lambda: given.mw.matching_bound(given.G, found)
+    yield "matching_bound", lambda: given.mw.matching_bound(given.G, found, **given.on)
 
 
 @case(ON_GRAPHS, "nested_dissection", "minimum_degree", "fill", "vertex_separator")
@@ -349,7 +349,7 @@ def _traffic(given: Inputs) -> Calls:
     mw, on = given.mw, given.on
     window = max(64, given.size // 8)
     yield "traffic_matrix", lambda: mw.traffic_matrix(*given.packets, **on)
-    yield "sum_matrices", lambda: mw.sum_matrices([given.traffic] * 3)
+    yield "sum_matrices", lambda: mw.sum_matrices([given.traffic] * 3, **on)
     yield "traffic_statistics", lambda: mw.traffic_statistics(given.traffic, **on)
     yield "traffic_histograms", lambda: mw.traffic_histograms(given.traffic, **on)
     yield (
@@ -503,7 +503,7 @@ def _copy(given: Inputs) -> Callable[[], Any]:
     return lambda: target.__setitem__(slice(None), source)
 
 
-FIELDS = ("labels", "level", "mate", "neighbours", "path", "edges", "perm", "indices")
+FIELDS = ("labels", "level", "mate", "neighbours", "path", "edges", "perm", "map", "indices")
 
 
 def _sum(given: Inputs, answer: Any) -> int | None:
@@ -626,7 +626,11 @@ def copies(found: Times) -> dict[str, float]:
 
 def against_record(found: Times, options: argparse.Namespace, limit: float) -> list[str]:
     path, now = record_of(options), copies(found)
-    wrong = []
+    wrong = [
+        f"{place}: {name}: {row['new fault']}"
+        for (place, name), row in found.items()
+        if "new fault" in row
+    ]
     if path.exists():
         before = json.loads(path.read_text())["copies"]
         for name, value in now.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -222,3 +223,15 @@ def test_turns_find_what_is_slower_fails_or_has_another_answer(capsys):
     wrong = turns.judged(found, 1.1)
     assert [text.split()[1] for text in wrong] == ["slower:", "other:", "fails:"]
     assert "1.20" in capsys.readouterr().out
+
+
+def test_a_record_says_what_is_slower_or_fails(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(turns, "RECORDS", tmp_path)
+    options = argparse.Namespace(engine="cpu", threads=2, scale=1, turns=1, record=True)
+    found = {("arrays", "copy"): {"new": 1.0}, ("grid", "f"): {"new": 2.0}}
+    assert turns.against_record(found, options, 1.3) == []
+    options.record = False
+    found = {**found, ("grid", "f"): {"new": 3.0}, ("grid", "g"): {"new fault": "ValueError: no"}}
+    wrong = turns.against_record(found, options, 1.3)
+    assert wrong == ["grid: g: ValueError: no", "grid: f: slower by 1.50"]
+    assert "1.50" in capsys.readouterr().out

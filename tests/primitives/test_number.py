@@ -7,7 +7,9 @@ import pytest
 
 from matchwood.engines.cpu import barrier, crew, kernel, share
 from matchwood.errors import CheckFailed
-from matchwood.primitives.number import number_labels, reference
+from matchwood.primitives.community_merge import cpu as community_merge
+from matchwood.primitives.contract import cpu as contract
+from matchwood.primitives.number import cpu, number_labels, reference
 from matchwood.primitives.number.check import check_numbers
 from matchwood.primitives.number.cpu import NO_OFFER, flatten, number_roots, number_wanted
 from support import looped
@@ -61,6 +63,31 @@ def test_roots_are_numbered_in_the_order_of_vertices(n, roots):
         assert sums[-1] == wanted.size
         kept = np.isin(root, wanted)
         assert np.array_equal(numbers[kept], np.searchsorted(wanted, root[kept]))
+
+
+def test_without_numbers_nothing_is_written(monkeypatch):
+    """Ctrl-C comes while roots are counted: what has not been numbered is no place to write to."""
+
+    class Alone:
+        me, size = 0, 1
+
+    def all_of(team, n):
+        return 0, n
+
+    for name, stand_in in (("barrier", lambda team: True), ("share", all_of)):
+        monkeypatch.setattr(cpu, name, stand_in)
+    monkeypatch.setattr(cpu, "number_wanted", number_wanted.py_func)
+    for module in (contract, community_merge):
+        monkeypatch.setattr(module, "number_roots", number_roots.py_func)
+        monkeypatch.setattr(module, "barrier", lambda team: False)
+        monkeypatch.setattr(module, "share", all_of)
+    monkeypatch.setattr(community_merge, "flatten", lambda *given: True)
+    mate, sums = np.array([1, 0, -1]), np.zeros(2, np.int64)
+    root, numbers, weights, roots = np.zeros(3, int), np.full(3, 2), np.zeros(3), np.zeros(3)
+    contract._number_pairs.py_func(Alone, mate, mate * 0 + 1, root, sums, numbers, weights)
+    community_merge._trees.py_func(Alone, np.arange(3), root, numbers, roots, sums)
+    assert not weights.any()
+    assert not roots.any()
 
 
 def test_the_check_fails():

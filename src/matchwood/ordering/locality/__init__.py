@@ -107,7 +107,7 @@ def locality_ordering(
     -----
     The sample of "auto" are the 32,768 vertices that a breadth-first search from the vertex of
     largest degree reaches first, with the edges between them; graphs that are not larger are taken
-    whole.
+    whole.  The pattern of a larger one on a GPU is copied to the host.
 
     Examples
     --------

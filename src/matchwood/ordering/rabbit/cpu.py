@@ -2,9 +2,8 @@
 
 Children lie in one list, by parent and then by (round, larger degree, vertex): stable sorts of the
 vertices that joined, which are by (round, vertex), first by round and degree and then by parent.
-A member takes trees, and places the vertices of
-each in its part of the order.  The end of that part is the stack: placed and stacked vertices
-together are at most those of the tree.
+A member takes trees, and places the vertices of each in its part of the order.  The end of that
+part is the stack: placed and stacked vertices together are at most those of the tree.
 """
 
 from __future__ import annotations
@@ -94,6 +93,8 @@ def _note(
     if team.me == 0:
         sums[team.size] = total
     for v in range(lo, hi):
+        if interrupted(team, v):
+            return
         if target[v] != v:
             name = names[v]
             parent[name] = names[target[v]]
@@ -109,6 +110,8 @@ def _sort_keys(
     """Keys that ascend by (round, larger degree first)."""
     lo, hi = share(team, sequence.size)
     for k in range(lo, hi):
+        if interrupted(team, k):
+            return
         v = sequence[k]
         keys[k] = (np.int64(when[v]) << shift) | (most - degree[v])
 
@@ -117,6 +120,8 @@ def _sort_keys(
 def _parents(team: Any, sequence: Array, parent: Array, above: Array) -> None:
     lo, hi = share(team, sequence.size)
     for k in range(lo, hi):
+        if interrupted(team, k):
+            return
         above[k] = parent[sequence[k]]
 
 
@@ -135,24 +140,20 @@ def _first_children(team: Any, above: Array, begins: Array) -> None:
 
 
 class Notes:
-    """The vertices that joined, by (round, vertex)."""
+    """The vertices that joined, room[:size], by (round, vertex)."""
 
     def __init__(self, n: int, kind: Any, threads: int | None) -> None:
-        self._room, self._size, self._threads = np.empty(n, kind), 0, threads
+        self.room, self.size, self._threads = np.empty(n, kind), 0, threads
 
     def __call__(self, target: Array, names: Array, number: int, parent: Array, when: Array) -> int:
         """Store the joins of a round: see `join_all`."""
         team = crew(self._threads, work=target.size)
         sums = np.zeros(team.size + 1, np.int64)
-        room = self._room[self._size :]
+        room = self.room[self.size :]
         team.run(_note, target, names, number, parent, when, room, sums)
         joined = int(sums[-1])
-        self._size += joined
+        self.size += joined
         return joined
-
-    @property
-    def sequence(self) -> Array:
-        return self._room[: self._size]
 
 
 def order_of(tree: Joined, sequence: Array, threads: int | None) -> Array:
@@ -161,9 +162,8 @@ def order_of(tree: Joined, sequence: Array, threads: int | None) -> Array:
     team = crew(threads, work=4 * n)
     most = int(tree.degree.max(initial=0))
     shift = most.bit_length()
-    keys = np.empty(
-        sequence.size, np.uint32 if shift + tree.rounds.bit_length() <= 32 else np.uint64
-    )
+    narrow = shift + tree.rounds.bit_length() <= 32
+    keys = np.empty(sequence.size, np.uint32 if narrow else np.uint64)
     team.run(_sort_keys, sequence, tree.round, tree.degree, most, shift, keys)
     sequence = radix_sort(keys, sequence, threads=threads)[1]
     above = np.empty(sequence.size, unsigned)
@@ -187,4 +187,4 @@ def order(view: Any, *, threads: int | None = None) -> tuple[Array, Array, Array
     notes = Notes(n, kind, threads)
     tree = join_all(view, begun._replace(longest=int(most.max())), "cpu", threads, notes)
     counters = {"rounds": tree.rounds, "communities": int(tree.roots.size)}
-    return order_of(tree, notes.sequence, threads), tree.parent, tree.round, counters
+    return order_of(tree, notes.room[: notes.size], threads), tree.parent, tree.round, counters

@@ -114,7 +114,8 @@ def _trees(
     flatten(parent, lo, hi)
     if barrier(team):
         return
-    number_roots(team, parent, label, sums)
+    if number_roots(team, parent, label, sums):
+        return
     for v in range(lo, hi):
         if parent[v] == v:
             roots[label[v]] = v

@@ -142,7 +142,8 @@ def _number_pairs(
         root[v] = mate[v] if 0 <= mate[v] < v else v
     if barrier(team):
         return
-    number_roots(team, root, label, sums)
+    if number_roots(team, root, label, sums):
+        return
     for v in range(lo, hi):
         if root[v] == v:
             weights[label[v]] = members[v] + (members[mate[v]] if mate[v] >= 0 else 0)
@@ -502,8 +503,7 @@ def quotient(
     if not ordered:
         return lengths, columns, packed.data, diagonal, *facts
     if symmetric and kind.kind == "i":
-        sorted_ = transpose(lengths, columns, packed.data, count, threads=threads)
-        return (*sorted_, diagonal, *facts)
+        return (*transpose(lengths, columns, packed.data, count, threads=threads), diagonal, *facts)
     more = np.zeros(team.size, np.int64)
     team.run(
         _sort_rows, packed, symmetric, more,
@@ -528,13 +528,11 @@ def contract_measured(
 def contract(
     indptr: Array, indices: Array, data: Array | None, inner: Array | None, labels: Array,
     count: int, *, loops: bool, symmetric: bool, threads: int | None = None, ordered: bool = True,
-    most: int | None = None,
 ) -> Any:  # fmt: skip
     if loops or data is None:
-        kind = sums_type(data) if most is None else np.dtype(word(most))
         found = quotient(
             indptr, indices, data, inner, labels, count, symmetric, threads,
-            ordered=ordered, kind=kind,
+            ordered=ordered, kind=sums_type(data),
         )[:4]  # fmt: skip
         return found if loops else (*found[:3], None)
     values = data.astype(sums_type(data), copy=False)

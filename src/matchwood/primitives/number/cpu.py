@@ -91,11 +91,12 @@ def number_wanted(
 
 
 @device
-def number_roots(team: Any, root: Array, numbers: Array, sums: Array) -> None:
-    """`number_wanted` for all roots; sums[team.size] = how many there are."""
+def number_roots(team: Any, root: Array, numbers: Array, sums: Array) -> bool:
+    """`number_wanted` for all roots, sums[team.size] of them.  True: the team stops."""
     total = number_wanted(team, root, root.size, root, True, numbers, sums)
     if team.me == team.size - 1 and total >= 0:
         sums[team.size] = total
+    return bool(total < 0)
 
 
 @kernel
