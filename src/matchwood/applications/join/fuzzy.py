@@ -86,8 +86,8 @@ def fuzzy_join(
     q : int
         Code points of a gram.
     verify : {"certified", "exact", "early", "greedy", "dominant", "streaming"}
-        How the matching is found.  The first three give the same pairs; "early" stops as soon as
-        the pair is decided, and its scores may be too low.  The others are approximate.
+        How the matching is found.  The first three give the same pairs, but "early" stops when a
+        pair is decided: scores may be too low, `per_left` may keep others.  The rest are not exact.
     mode : {"weight", "bound"}
         For the approximate ones: by the weight of the matching (no pair is false), or by an upper
         bound (no pair is missing).
