@@ -381,7 +381,7 @@ class Layout:
         return self.room(array.size)
 
     def room(self, size: int) -> int:
-        """Where there will be room for so many elements."""
+        """Where there will be room for that number of elements."""
         self._size += size
         return self._size - size
 
