@@ -203,7 +203,7 @@ def host_cycle(M: Any) -> cycles.Cycle:
         if isinstance(level.made, SimpleNamespace):
             level.made.bounds, level.made.longest = np.array([0, level.rows], np.int32), level.rows
     labels = [hierarchy._whole(one.passes) if one.passes else None for one in levels]
-    return cycles.Cycle(levels, labels, M.symmetric, M.refresh._options, M.exponent)
+    return cycles.Cycle(levels, labels, M.symmetric, M.refresh.keywords["options"], M.exponent)
 
 
 @pytest.mark.slow

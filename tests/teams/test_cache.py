@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 from pathlib import Path
@@ -73,9 +74,9 @@ def package(tmp_path):
     shutil.copytree(SOURCES / "matchwood", root / "matchwood")  # with bytecode, which fits its age
     probe = root / "matchwood" / "probe"
     probe.mkdir()
-    (probe / "__init__.py").write_text("")
-    (probe / "cpu_helper.py").write_text(HELPER)
-    (probe / "cpu_caller.py").write_text(CALLER)
+    write(probe / "__init__.py", "")
+    write(probe / "cpu_helper.py", HELPER)
+    write(probe / "cpu_caller.py", CALLER)
     return root
 
 
@@ -86,10 +87,19 @@ def result(package, script=SCRIPT, **extra):
     return tuple(map(int, forked_script(folder, script, sources=package, **extra).split()))
 
 
+ages = itertools.count(1_600_000_000, 2)
+
+
+def write(path: Path, text: str) -> None:
+    """Python takes bytecode of a file of this size and second for that of the file."""
+    path.write_text(text)
+    os.utime(path, (next(ages),) * 2)
+
+
 def edit(path: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
-    path.write_text(text.replace(old, new))
+    write(path, text.replace(old, new))
 
 
 @pytest.mark.slow
@@ -132,14 +142,14 @@ def test_a_changed_helper_of_the_engine_is_never_served_stale(package):
 @pytest.mark.slow
 def test_a_changed_constant_in_a_file_without_kernels_is_never_served_stale(package):
     page = package / "matchwood/probe/page.py"
-    page.write_text("FACTOR = 1\n")
+    write(page, "FACTOR = 1\n")
     edit(
         package / "matchwood/probe/cpu_helper.py",
         "FACTOR = 1\n",
         "from matchwood.probe.page import FACTOR\n",
     )
     assert result(package) == (1000, 0)
-    page.write_text("FACTOR = 3\n")
+    write(page, "FACTOR = 3\n")
     assert result(package) == (3000, 0)
 
 
