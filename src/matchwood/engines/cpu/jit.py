@@ -581,7 +581,8 @@ def object_code(signature: str, symbol: str) -> bytes:
     if not _target:
         _target.append(
             binding.Target.from_default_triple().create_target_machine(
-                cpu=config.CPU_NAME, features=config.CPU_FEATURES, opt=3, reloc="pic"
+                cpu=config.CPU_NAME, features=config.CPU_FEATURES, opt=3, reloc="pic",
+                codemodel="small",  # calls go straight there; the default, for JIT, loads addresses
             )
         )
     name, *descriptions = json.loads(signature)
