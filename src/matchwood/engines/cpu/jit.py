@@ -579,12 +579,11 @@ def object_code(signature: str, symbol: str) -> bytes:
     For the processor that NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name: both must be set.
     """
     if not _target:
-        _target.append(
-            binding.Target.from_default_triple().create_target_machine(
-                cpu=config.CPU_NAME, features=config.CPU_FEATURES, opt=3, reloc="pic",
-                codemodel="small",  # calls go straight there; the default, for JIT, loads addresses
-            )
-        )
+        machine = binding.Target.from_default_triple().create_target_machine(
+            cpu=config.CPU_NAME, features=config.CPU_FEATURES, opt=3, reloc="pic",
+            codemodel="small",  # calls go straight there; the default, for JIT, loads addresses
+        )  # fmt: skip
+        _target.append(machine)
     name, *descriptions = json.loads(signature)
     kinds = tuple(kind_of(description) for description in descriptions)
     with global_compiler_lock, _quickly():
