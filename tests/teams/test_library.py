@@ -99,6 +99,12 @@ library.levels = lambda: dict(list(found.items())[{k}:])"
 
 
 @pytest.mark.slow
+def test_calls_go_straight_to_their_addresses(package):
+    """The code that LLVM makes for JIT loads them first; on x86-64 in sections of other names."""
+    assert b".ltext" not in library_of(package).read_bytes()
+
+
+@pytest.mark.slow
 def test_two_builds_have_the_same_bytes(package, tmp_path):
     built(package, tmp_path / "again", "--workers", "1")
     for path in (package / library.FOLDER).iterdir():
