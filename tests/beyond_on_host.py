@@ -143,6 +143,14 @@ def fake_cupy() -> Any:
     )  # fmt: skip
 
 
+def with_changes(text: str, changes: dict[str, str]) -> str:
+    """The text with each of them made: constants for a host that has one warp, say."""
+    for before, after in changes.items():
+        assert before in text
+        text = text.replace(before, after)
+    return text
+
+
 @functools.cache
 def library(source: Any, types: tuple[tuple[str, str], ...]) -> Any:
     """The kernels of a Source for these types, as functions of Python."""

@@ -75,10 +75,7 @@ def sums(values: Any, labels: Any, count: int) -> Any:
 
 @pytest.fixture
 def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = gpu.SOURCE.text()
-    for before, after in SMALLER.items():
-        assert before in text
-        text = text.replace(before, after)
+    text = beyond_on_host.with_changes(gpu.SOURCE.text(), SMALLER)
     monkeypatch.setattr(gpu.SOURCE, "_text", ROUNDED + text)
 
     def kernels(source: Any, *names: str, **types: Any) -> Any:

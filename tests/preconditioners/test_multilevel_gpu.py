@@ -168,10 +168,7 @@ class HostKernel:
 
 @pytest.fixture
 def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = cycles.SOURCE.text()
-    for before, after in SMALLER.items():
-        assert before in text
-        text = text.replace(before, after)
+    text = beyond_on_host.with_changes(cycles.SOURCE.text(), SMALLER)
     monkeypatch.setattr(cycles.SOURCE, "_text", "#define __ldcg(p) (*(p))\n" + text)
     types = (("I", "int32"), ("T", "float64"), ("W", "float64"), ("X", "float64"))
 
