@@ -32,13 +32,17 @@ N, STATES = 200, 3
 
 
 class Own:
-    """A node with methods in Python."""
+    """A node with methods in Python.
+
+    No other node has its hash: a dictionary that compares them runs `__eq__`, and there the thread
+    that changes the graph could lose the interpreter lock between two states.
+    """
 
     def __init__(self, number: int) -> None:
         self.number = number
 
     def __hash__(self) -> int:
-        return self.number % 50
+        return -5 - self.number
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Own) and other.number == self.number
