@@ -43,6 +43,13 @@ REST = [False, pytest.param(True, marks=pytest.mark.slow)]
 """Of tests that do half of the cases, and the other half where slow tests are asked for."""
 
 
+def some(cases: Iterable[Any]) -> list[Any]:
+    """The cases for `pytest.mark.parametrize`: every second one where slow tests are asked for."""
+    slow = functools.partial(pytest.param, marks=pytest.mark.slow)
+    every = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [slow(*case) if k % 2 else pytest.param(*case) for k, case in enumerate(every)]
+
+
 def looped(names: str | tuple[str, ...], values: Iterable[Any]) -> Callable[..., Any]:
     """As `pytest.mark.parametrize`, but all cases are one test; a failure names its case.
 

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = sorted((ROOT / "examples").rglob("plot_*.py"))
+SLOW = {"plot_backend", "plot_elasticity", "plot_elimination", "plot_multilevel", "plot_rcm"}
 PAGES = sorted(
     path
     for path in (ROOT / "docs").rglob("*.rst")
@@ -17,7 +18,11 @@ PAGES = sorted(
 )
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(path, marks=pytest.mark.slow) if path.stem in SLOW else path for path in SCRIPTS],
+    ids=lambda path: path.stem,
+)
 def test_example_runs(script: Path) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

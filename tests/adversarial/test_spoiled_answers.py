@@ -20,6 +20,7 @@ from matchwood import check, registry
 
 BATCH = 50  # spoiled answers between two looks at the clock
 SECONDS = 0.1
+SLOW = {"layered order", "linear forest", "partition", "refinement"}  # to check in every form
 
 
 def test_every_check_is_asked():
@@ -60,7 +61,10 @@ def test_a_check_that_accepts_anything_is_seen(monkeypatch):
     assert (told.spoiled, told.accepted, told.otherwise, told.faults) == (30, 0, 0, [])
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize(
+    "problem",
+    [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in PROBLEMS],
+)
 def test_right_answers_pass_in_every_form(problem):
     """Two forms for each answer, in turn: there are more answers than forms."""
     forms = list(FORMS.values())

@@ -57,6 +57,7 @@ def test_equals_the_reference(name: str) -> None:
             assert found.labels.dtype == reference.labels.dtype
 
 
+@pytest.mark.slow
 @given(graphs(max_n=40, max_m=80))
 def test_random_graphs(A: sp.csr_array) -> None:
     reference = matchwood.strongly_connected_components(A, engine="reference")

@@ -24,6 +24,7 @@ assert comm.closed
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", RANKS)
 def test_answers_are_those_of_one_machine(ranks):
     copy = str(ranks % 2)  # with one, the first rank does it all

@@ -415,6 +415,7 @@ def test_errors_of_the_first_rank_are_raised_on_all(monkeypatch):
     assert few[0].startswith("ValueError: label_propagation: ")
 
 
+@pytest.mark.slow
 def test_a_graph_is_coarsened_by_the_first_rank():
     """The matrix, the map and the weights of one machine, spread over the ranks again."""
     A = matchwood.generators.random_weights(grid(9, 7), rng=2)
@@ -466,6 +467,7 @@ def test_a_graph_is_coarsened_by_the_first_rank():
 # The program of the page on clusters
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_a_program_from_a_file_to_ranks_and_back(tmp_path):
     """Alone and on three ranks it prints the same, and leaves the same graph."""

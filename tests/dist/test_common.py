@@ -73,6 +73,7 @@ def keep_until_all_have_let_go(comm):
     made.close()
 
 
+@pytest.mark.slow
 def test_memory_is_kept_while_another_rank_has_it_mapped():
     run(keep_until_all_have_let_go, 3)
 

@@ -79,6 +79,7 @@ def compared(matrices, shapes, calls, **places):
                         assert np.array_equal(found[name], right), (name, R, C)
 
 
+@pytest.mark.slow
 def test_answers_are_those_of_one_machine():
     compared([weighted(grid(12, 9))], ((2, 2), (3, 1)), CALLS)
 
@@ -120,6 +121,7 @@ def test_an_order_that_a_layout_cannot_use():
             assert f"order '{order}' needs the layout 'stripes', got 'ranges'" in text
 
 
+@pytest.mark.slow
 def test_the_layout_of_ranges_serves_all_functions():
     """Where steps need stripes, in a copy of the graph, which `stats` names."""
     compared([weighted(grid(9, 5))], ((2, 3),), CALLS, layout="ranges", order="hashed")
@@ -144,6 +146,7 @@ def test_the_layout_of_ranges_serves_all_functions():
         assert same
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["rcm", "partition"])
 def test_orders_that_the_first_rank_finds(order):
     """A shuffled mesh: answers of one machine, and neighbours on one rank again."""

@@ -281,5 +281,6 @@ with mw.dist.world(threads=1) as comm:
 """
 
 
+@pytest.mark.slow
 def test_ranks_wait_for_the_first_as_long_as_it_works():
     assert mpiexec(2, LONG).lines == ["0 True", "1 True"]

@@ -20,7 +20,8 @@ MEASURED = sys.platform == "linux"  # it reads /proc
 NAMES = ("rmat, directed", "duplicates, unsorted", "0x0", "one edge", "both ways, other values")
 
 
-@pytest.mark.parametrize("ranks", [4, *(pytest.param(k, marks=pytest.mark.slow) for k in (2, 6))])
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [4, 2, 6])
 def test_views_under_mpiexec(tmp_path, ranks):
     """And R-MAT made by four ranks: at no time more than three times the blocks."""
     order = ("given", "hashed")[ranks > 2]

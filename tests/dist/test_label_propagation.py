@@ -22,6 +22,7 @@ from matchwood.communities.propagation.ranks import gpu as sorted_lists
 from matchwood.errors import CheckFailed
 from spread_graphs import FEW_GRIDS, GRIDS, USUAL_GRIDS, slab
 from strategies import graphs
+from support import some
 
 EVERYWHERE = ("0x0", "self loops", "rmat, directed", "first and last isolated")
 
@@ -74,7 +75,7 @@ def compared(A, shapes, cases=({},), **options):
                 assert found.modularity == right.modularity
 
 
-@pytest.mark.parametrize(("turn", "name"), list(enumerate(ZOO)))
+@pytest.mark.parametrize(("turn", "name"), some(enumerate(ZOO)))
 def test_labels_are_those_of_one_machine(turn, name):
     A = abs(ZOO[name]())
     compared(A, FEW_GRIDS if name in EVERYWHERE else (((2, 3), (1, 2), (3, 1))[turn % 3],))

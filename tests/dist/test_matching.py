@@ -28,7 +28,7 @@ from matchwood.matching.dominant.ranks.cpu.owners import Received
 from matchwood.primitives.frontier.cpu import BUFFER
 from spread_graphs import CREW, GRIDS, USUAL_GRIDS, slab, tried
 from strategies import graphs
-from support import REST
+from support import REST, some
 
 WORDS = 4.5  # received by a rank, over n / sqrt(p)
 EVERYWHERE = ("0x0", "one edge", "rmat, directed")
@@ -68,7 +68,7 @@ def compare(A: Any, grids: Any, order: str = "given", **options: Any) -> None:
 
 
 @pytest.mark.parametrize("rest", REST)
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize("name", some(ZOO))
 def test_the_zoo(name, rest):
     turn = list(ZOO).index(name)
     for k, sides in enumerate(USUAL_GRIDS):
@@ -517,7 +517,7 @@ def test_is_locally_dominant_on_ranks():
     assert issubclass(CheckFailed, ValueError)
 
 
-@pytest.mark.parametrize("ties", ["hash", "index"])
+@pytest.mark.parametrize("ties", ["hash", pytest.param("index", marks=pytest.mark.slow)])
 def test_the_first_rank_does_the_last_of_many_rounds(monkeypatch, ties):
     """Weights that rise along paths: one machine's mates, weights and rounds."""
     monkeypatch.setattr(rule, "LATE_ROUNDS", 3)

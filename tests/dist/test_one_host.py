@@ -151,6 +151,7 @@ with mw.dist.world() as comm:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 @pytest.mark.skipif(
     not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2,

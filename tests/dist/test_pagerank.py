@@ -23,7 +23,7 @@ from matchwood.errors import CheckFailed
 from matchwood.ranking.ranks import cpu as cpu_block
 from spread_graphs import GRIDS, USUAL_GRIDS, slab
 from strategies import graphs
-from support import REST
+from support import REST, some
 
 NEAR = 1e-10
 EVERYWHERE = ("0x0", "1x1", "rmat, directed", "first and last isolated")
@@ -70,7 +70,7 @@ def compared(A, shapes, cases, near=NEAR, **options):
 
 
 @pytest.mark.parametrize("rest", REST)
-@pytest.mark.parametrize(("turn", "name"), list(enumerate(ZOO)))
+@pytest.mark.parametrize(("turn", "name"), some(enumerate(ZOO)))
 def test_scores_are_those_of_one_machine(turn, name, rest):
     """Each graph has some of the cases, with weights or without; the next one has others."""
     A = ZOO[name]()

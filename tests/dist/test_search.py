@@ -241,7 +241,8 @@ def compared_wide(A, calls):
             assert np.array_equal(parent, one.parent)
 
 
-@pytest.mark.parametrize("threads", [pytest.param(2, marks=pytest.mark.slow), 5])
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [2, 5])
 def test_messages_are_read_and_written_by_a_team(monkeypatch, threads):
     """However short they are; members share words of bits, lists, and what begins within words."""
     monkeypatch.setattr(CREW, "TOGETHER", 0)

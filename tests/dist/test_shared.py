@@ -199,6 +199,7 @@ def test_memory_of_a_stranger_is_refused(tmp_path):
     assert region._opened(pickle.dumps((process, 10**6, token)), 1 << 12) is None
 
 
+@pytest.mark.slow
 def test_nothing_stays_behind():
     """No file in any folder, and no descriptor once the communicators are gone."""
 

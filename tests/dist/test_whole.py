@@ -186,6 +186,7 @@ def test_a_gpu_that_is_too_full(monkeypatch):
     run(answers, 4, ZOO["few weights"](), "given", False)
 
 
+@pytest.mark.slow
 def test_memory_that_ends_while_blocks_are_joined(monkeypatch):
     from matchwood.gate.distributed import gpu
 

@@ -20,7 +20,9 @@ def triples(pairs):
     return list(zip(*(part.tolist() for part in pairs), strict=True))
 
 
-@pytest.mark.parametrize("similarity", ["jaccard", "edit", "edit_padded", "equal"])
+@pytest.mark.parametrize(
+    "similarity", ["jaccard", pytest.param("edit", marks=pytest.mark.slow), "edit_padded", "equal"]
+)
 def test_random_collections_equal_the_definition(similarity):
     rng = random.Random(similarity)
     for _ in range(40):
@@ -269,6 +271,7 @@ def test_the_best_of_collections_with_many_equal_records(similarity, monkeypatch
                 assert triples(fuzzy_join(rows, right, threads=threads, **options)) == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("similarity", ["jaccard", "edit", "equal"])
 def test_the_best_of_each_among_many_equal_records(similarity, monkeypatch):
     monkeypatch.setattr("matchwood.applications.join.best.MANY_EQUAL", 0)

@@ -149,9 +149,8 @@ def test_ctrl_c_ends_one_large_pair(make, options):
 # Ranks of MPI
 
 
-@pytest.mark.parametrize(
-    "ranks", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3, 4))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [2, 1, 3, 4])
 def test_shards_over_ranks(ranks, tmp_path):
     pytest.importorskip("mpi4py", reason="the example of shards needs mpi4py")
     beside = Path(sys.executable).with_name("mpiexec")

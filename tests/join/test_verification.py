@@ -184,6 +184,7 @@ def test_random_matrices_against_scipy_and_the_definitions():
     assert np.mean(bounds["maxima"]) < 1.1 < 1.5 < np.mean(bounds["streaming"])
 
 
+@pytest.mark.slow
 def test_the_solver_ends_early_on_its_bounds():
     rng = np.random.default_rng(5)
     for matrix in random_matrices(rng, 200):

@@ -90,6 +90,7 @@ def test_histories(name: str) -> None:
     assert len(seen) == found.iterations
 
 
+@pytest.mark.slow
 def test_conjugate_gradients_on_a_team() -> None:
     """`solve` has a kernel of its own for fcg: the same steps, and bits, at any thread count."""
     for A, b in (system(100), (system()[0] + 8e3 * sp.eye_array(576), system()[1])):

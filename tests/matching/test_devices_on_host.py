@@ -134,6 +134,7 @@ def test_rows_that_stay_on_the_devices():
         assert found.stats.graph_sizes == (1.0 if turn == 0 else 0.0)
 
 
+@pytest.mark.slow
 def test_memory_is_pinned_once_for_two_problems():
     G = matchwood.graph(weighted(rmat(6, 6), np.float32))
     with on_host(steps, components):

@@ -109,6 +109,7 @@ def test_teams(case: str, small: None) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_wide_indices(small: None) -> None:
     A = rmat(7, 4)
     wide = matchwood.graph(A, index_dtype=np.int64)

@@ -113,6 +113,7 @@ def test_fixed_vertices_are_checked() -> None:
     check_partition(path(3), [0, 0, 1], k=3, fixed=held, imbalance=1.0)
 
 
+@pytest.mark.slow
 def test_a_million_entries_are_checked_at_once() -> None:
     G = matchwood.graph(grid(500, 500, 1.0))
     labels = np.random.default_rng(1).integers(0, 64, G.n)

@@ -129,6 +129,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.slow
 @looped("name", OPTIONS)
 def test_levels_and_cycles(name: str) -> None:
     """The check holds, at any number of threads the answer is the same, and CG converges."""

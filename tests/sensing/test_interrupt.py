@@ -222,7 +222,8 @@ def test_while_a_slow_disk_takes_an_archive(tmp_path, monkeypatch):
     assert not [file for file in tmp_path.iterdir() if file.is_file()]
 
 
-@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2])
 def test_while_addresses_are_hidden(many, threads):
     pytest.importorskip("cryptography")
     hides = Anonymizer("cryptopan", bytes(32))

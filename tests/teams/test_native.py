@@ -365,6 +365,7 @@ def test_members_that_have_not_begun_never_begin_after_a_cancel():
     assert x.tolist() == [1, 1]
 
 
+@pytest.mark.slow
 def test_a_caller_that_was_torn_away_does_no_harm():
     """A second Ctrl-C may end even `cancel`: members that come late find arrays that exist."""
     import gc
@@ -563,16 +564,9 @@ ENDING = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
-@pytest.mark.parametrize(
-    "ending",
-    [
-        "pass",
-        "os._exit(0)",
-        pytest.param("sys.exit(0)", marks=pytest.mark.slow),  # the same end, by an exception
-        "time.sleep(0.01)",
-    ],
-)
+@pytest.mark.parametrize("ending", ["pass", "os._exit(0)", "sys.exit(0)", "time.sleep(0.01)"])
 def test_a_process_may_end_at_any_time(tmp_path, ending, busy):
     """Members sleep, look for work, or are inside a kernel when the interpreter goes down."""
     script = ENDING.replace("BUSY", str(busy)) + f"    {ending}\n"

@@ -76,7 +76,7 @@ def test_a_dominant_matrix_that_is_singular_is_refused() -> None:
                 solve(dl, d, du, b)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("block", [False, True])
 def test_each_column_is_solved_as_if_alone(block: bool, dtype: type) -> None:
     run = block_tridiagonal.solve if block else solve

@@ -126,6 +126,7 @@ def test_nearly_skew(engine: str, n: int, values: tuple[float, ...]) -> None:
     assert backward_error(*system, solver(engine)(*system)) < 8 * np.finfo(float).eps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_numbers_at_the_ends_of_their_range(engine: str) -> None:
     run, zero = solver(engine), np.zeros(3)
@@ -281,6 +282,7 @@ def test_the_check_rejects_what_is_spoiled() -> None:
                     check_tridiagonal_solution(*system, spoiled)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_few_rows_are_repaired_where_they_are(engine: str, dtype: type) -> None:
