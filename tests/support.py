@@ -43,11 +43,17 @@ REST = [False, pytest.param(True, marks=pytest.mark.slow)]
 """Of tests that do half of the cases, and the other half where slow tests are asked for."""
 
 
-def some(cases: Iterable[Any]) -> list[Any]:
-    """The cases for `pytest.mark.parametrize`: every second one where slow tests are asked for."""
-    slow = functools.partial(pytest.param, marks=pytest.mark.slow)
-    every = [case if isinstance(case, tuple) else (case,) for case in cases]
-    return [slow(*case) if k % 2 else pytest.param(*case) for k, case in enumerate(every)]
+def some(cases: Iterable[Any], slow: Iterable[Any] | None = None) -> list[Any]:
+    """The cases for `pytest.mark.parametrize`; those in `slow`, or every second one, are slow."""
+    every = list(cases)
+    left_out = every[1::2] if slow is None else list(slow)
+    return [
+        pytest.param(
+            *(case if isinstance(case, tuple) else [case]),
+            marks=[pytest.mark.slow] if case in left_out else [],
+        )
+        for case in every
+    ]
 
 
 def looped(names: str | tuple[str, ...], values: Iterable[Any]) -> Callable[..., Any]:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import doctest
+import re
 import runpy
 from pathlib import Path
 
 import pytest
 
+from support import some
+
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = sorted((ROOT / "examples").rglob("plot_*.py"))
-SLOW = {"plot_backend", "plot_elasticity", "plot_elimination", "plot_multilevel", "plot_rcm"}
+SLOW = [
+    path
+    for path in SCRIPTS
+    if re.search("backend|elasticity|elimination|multilevel|rcm|maximal|connected", path.stem)
+]
 PAGES = sorted(
     path
     for path in (ROOT / "docs").rglob("*.rst")
@@ -18,11 +25,7 @@ PAGES = sorted(
 )
 
 
-@pytest.mark.parametrize(
-    "script",
-    [pytest.param(path, marks=pytest.mark.slow) if path.stem in SLOW else path for path in SCRIPTS],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.parametrize("script", some(SCRIPTS, SLOW), ids=lambda path: path.stem)
 def test_example_runs(script: Path) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

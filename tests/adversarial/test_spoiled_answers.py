@@ -17,10 +17,11 @@ from adversarial.problems import CHECKS, PROBLEMS
 from adversarial.spoiled_answers import cases, one_spoiled, shard
 from adversarial.spoiling import FORMS
 from matchwood import check, registry
+from support import some
 
 BATCH = 50  # spoiled answers between two looks at the clock
 SECONDS = 0.1
-SLOW = {"layered order", "linear forest", "partition", "refinement"}  # to check in every form
+SLOW = {"dissection", "layered order", "linear forest", "partition", "refinement"}  # to check
 
 
 def test_every_check_is_asked():
@@ -61,10 +62,7 @@ def test_a_check_that_accepts_anything_is_seen(monkeypatch):
     assert (told.spoiled, told.accepted, told.otherwise, told.faults) == (30, 0, 0, [])
 
 
-@pytest.mark.parametrize(
-    "problem",
-    [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in PROBLEMS],
-)
+@pytest.mark.parametrize("problem", some(PROBLEMS, SLOW))
 def test_right_answers_pass_in_every_form(problem):
     """Two forms for each answer, in turn: there are more answers than forms."""
     forms = list(FORMS.values())
@@ -79,7 +77,7 @@ def test_right_answers_pass_in_every_form(problem):
                     case.check(case.build({**case.fields, name: other}))
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("problem", some(PROBLEMS, SLOW))
 def test_right_answers_of_every_engine_pass(problem, engine):
     for case in PROBLEMS[problem](engine=engine):
         case.check(case.build(case.fields))

@@ -65,7 +65,7 @@ RULES = (None, "sum", "min", "max", "first", "error")
 
 
 @pytest.mark.parametrize("rest", REST)
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", some(RULES))
 def test_edges_of_each_rank_and_every_rule_for_duplicates(rule, rest):
     kinds = [None, WEIGHTS, WEIGHTS.astype(np.float32), (100 * WEIGHTS).astype(np.int64),
              (100 * WEIGHTS).astype(np.int32), WEIGHTS > 0, np.abs(WEIGHTS)]  # fmt: skip

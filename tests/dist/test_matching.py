@@ -517,7 +517,7 @@ def test_is_locally_dominant_on_ranks():
     assert issubclass(CheckFailed, ValueError)
 
 
-@pytest.mark.parametrize("ties", ["hash", pytest.param("index", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("ties", some(["hash", "index"]))
 def test_the_first_rank_does_the_last_of_many_rounds(monkeypatch, ties):
     """Weights that rise along paths: one machine's mates, weights and rounds."""
     monkeypatch.setattr(rule, "LATE_ROUNDS", 3)

@@ -87,6 +87,11 @@ def test_start_and_zero(problem: tuple) -> None:
     found = matchwood.solve(A, 0 * b, x0=true, method="fcg", maxiter=1)  # 0 is the solution
     assert (found.converged, found.iterations) == (True, 0)
     assert not found.x.any()
+
+
+@pytest.mark.slow
+def test_single_precision(problem: tuple) -> None:
+    A, _, b = problem
     single = matchwood.solve(A.astype(np.float32), b.astype(np.float32), rtol=1e-4)
     assert single.converged
     assert single.x.dtype == np.float32

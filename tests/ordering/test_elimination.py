@@ -28,11 +28,11 @@ from matchwood.check import (
     check_minimum_degree,
 )
 from strategies import graphs
-from support import THREADS, in_time, same
+from support import THREADS, in_time, same, some
 
 SLOW = {"random", "rmat", "rmat, directed", "long path", "thin grid", "grid", "shuffled path"}
 SLOW |= {"shuffled grid", "shuffled grid 2", "shuffled tree", "directed"}  # for the reference
-NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in ZOO]
+NAMES = some(ZOO, SLOW)
 
 
 def some_order(n: int, seed: int = 1) -> np.ndarray:

@@ -15,7 +15,7 @@ from graphs import ZOO, grid, path, rmat, shuffled
 from matchwood.check import check_refinement
 from matchwood.ordering import refine_order
 from strategies import graphs
-from support import REST
+from support import REST, some
 
 KINDS = (
     {"fraction": 1.0},
@@ -33,7 +33,7 @@ SMALL = [name for name in ZOO if ZOO[name]().nnz <= 520]
 
 
 @pytest.mark.parametrize("rest", REST)
-@pytest.mark.parametrize(("place", "name"), list(enumerate(SMALL)))
+@pytest.mark.parametrize(("place", "name"), some(enumerate(SMALL)))
 def test_equals_the_reference(place: int, name: str, rest: bool) -> None:
     """Each graph has half of the kinds, the next one the others."""
     A = ZOO[name]()

@@ -16,10 +16,10 @@ from matchwood import minimum_vertex_cover, vertex_separator
 from matchwood.check import check_separator, check_vertex_cover
 from matchwood.partitioning.separator import LARGEST_TOTAL, limits_of, whole_weights
 from strategies import graphs
-from support import THREADS
+from support import THREADS, some
 
 SLOW = {"random", "rmat", "rmat, directed", "long path"}  # for the reference
-NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in ZOO]
+NAMES = some(ZOO, SLOW)
 
 
 def drawn(n: int, low: int, high: int) -> np.ndarray:

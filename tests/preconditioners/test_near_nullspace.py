@@ -191,6 +191,7 @@ def test_where_the_size_of_nodes_comes_from() -> None:
     assert [column.iterations for column in many.columns] == [one.iterations] * 2
 
 
+@pytest.mark.slow
 def test_types() -> None:
     A, B = elasticity((12, 12))
     b = np.ones(A.shape[0])

@@ -16,7 +16,7 @@ from matchwood.check import check_pagerank
 from matchwood.ranking import pagerank
 from matchwood.ranking.cpu import OWN, plan_of
 from strategies import graphs
-from support import REST
+from support import REST, some
 
 
 def kinds(n: int) -> list[dict]:
@@ -34,7 +34,7 @@ def checked(A, found, weighted, kind):
 
 
 @pytest.mark.parametrize("rest", REST)
-@pytest.mark.parametrize(("place", "name"), list(enumerate(ZOO)))
+@pytest.mark.parametrize(("place", "name"), some(enumerate(ZOO)))
 def test_near_the_reference_and_the_same_at_any_number_of_threads(
     place: int, name: str, rest: bool
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from matchwood.check import check_tridiagonal_solution
 from matchwood.preconditioners import algebraic_block_tridiagonal, algebraic_tridiagonal
 from matchwood.tridiagonal import block_tridiagonal, factorize, solve
+from support import some
 
 # block rows; parts of the CPU solvers have 64 block rows and 128 rows, tiles eight parts
 SIZES = (1, 2, 63, 65, 129, 1025, 1300)
@@ -76,7 +77,7 @@ def test_a_dominant_matrix_that_is_singular_is_refused() -> None:
                 solve(dl, d, du, b)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("dtype", some([np.float64, np.float32]))
 @pytest.mark.parametrize("block", [False, True])
 def test_each_column_is_solved_as_if_alone(block: bool, dtype: type) -> None:
     run = block_tridiagonal.solve if block else solve
