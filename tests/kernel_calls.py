@@ -429,6 +429,15 @@ def _on_both(run: Callable[[Any], Any], index: str, value: str) -> None:
         run(csr.graph(matrix, index_dtype=index))
 
 
+def small_graphs_given_with_wide_indices() -> None:
+    from matchwood.gate import graph as csr
+
+    for value in _VALUES:
+        for run in _on_graphs().values():
+            for matrix in _matrices("int64", value):
+                run(csr.graph(matrix))
+
+
 def _matrices(index: str, value: str) -> tuple[csr_array, csr_array]:
     """A symmetric matrix with sorted rows, and one that is neither."""
     import numpy as np

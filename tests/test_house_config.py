@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +13,7 @@ import matchwood
 from matchwood import engines
 from matchwood.engines.cpu import code, compiled, default_threads
 from matchwood.machine import kernels
-from support import run_script
+from support import SOURCES, run_script
 
 
 def test_config_has_the_facts():
@@ -46,6 +48,23 @@ def test_every_kernel_that_public_functions_meet_is_listed():
     for _, run in kernel_calls.steps():
         run()
     assert code.met <= kernels.listed()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_what_small_graphs_meet_comes_compiled(tmp_path):
+    """In a process of its own: what was met before would not be met again."""
+    script = """
+    import kernel_calls
+    from matchwood.engines.cpu import code
+    from matchwood.machine import kernels
+    kernel_calls.small_graphs_given_with_wide_indices()
+    print(len(code.met) > 200, sorted(code.met - set(kernels.packed())))
+    """
+    said = run_script(
+        tmp_path, script, PYTHONPATH=os.pathsep.join(map(str, (SOURCES, Path(__file__).parent)))
+    )
+    assert said == "True []"
 
 
 def test_the_list_names_kernels_that_exist():

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import base64
 import hashlib
+import inspect
 import json
 import os
 import platform
@@ -26,7 +27,7 @@ import threading
 import time
 import traceback
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from typing import Any
 from matchwood._version import __version__
 from matchwood.arguments import callback, shown
 from matchwood.engines.cpu import available_cpus, cache_folder, code, library
-from matchwood.engines.cpu.compiled import PACKAGE, read_anew, source_hash, sources
+from matchwood.engines.cpu.compiled import PACKAGE, found, read_anew, source_hash, sources
 
 LIST = Path(__file__).with_name("kernels.json")
 
@@ -220,7 +221,7 @@ def build(folder: Path, levels: Iterable[str], workers: int | None = None) -> No
     """Make a library for each level in the folder, and their index."""
     folder.mkdir(parents=True, exist_ok=True)
     known = library.LEVELS[platform.machine()]
-    texts = sorted(text for text in listed() if not any(name in text for name in PYTHONS))
+    texts = packed()
     files = sorted(set().union(*map(sources, texts)))
     sums, hashes = {}, _hashes(files)
     for level in levels:
@@ -248,6 +249,36 @@ def _hashes(files: Iterable[Path]) -> dict[str, str]:
 
 PYTHONS = ("matchwood.gate.networkx.cpu:",)
 """Kernels that call functions of Python by address, which are not the same in all its versions."""
+
+READERS = ("matchwood.primitives.", "matchwood.components.strong.condensation.")
+"""Kernels that meet indices of 64 bits in small graphs too, before these are made narrow."""
+
+
+def packed() -> list[str]:
+    """What comes compiled: the list without PYTHONS, and without kernels for graphs of more than
+    2^31 vertices or entries, which take longer to read than to compile for."""
+    return sorted(text for text in listed() if not text[2:].startswith(PYTHONS) and _is_met(text))
+
+
+def _is_met(text: str) -> bool:
+    """Whether a kernel is for graphs that have their indices in 32 bits, or for none."""
+    name, *kinds = json.loads(text)
+    fields = zip(inspect.signature(found(name).py_func).parameters, kinds, strict=True)
+    wide = ("indices", "int64 1C"), ("indices", "uint64 1C")
+    return name.startswith(READERS) or not any(
+        part in wide for field, kind in fields for part in _parts(field, kind)
+    )
+
+
+def _parts(field: str, kind: Any) -> Iterator[tuple[str, str]]:
+    """Names and types of what an argument consists of."""
+    if isinstance(kind, str):
+        yield field, kind
+        return
+    place, *items = kind
+    names = found(place)._fields if place else [field] * len(items)
+    for name, item in zip(names, items, strict=True):
+        yield from _parts(name, item)
 
 
 def _require_sound(path: Path, names: list[str]) -> None:

@@ -348,7 +348,7 @@ def _ordered_arrays(made: System, b: Any, order: Any) -> tuple[Any, Any]:
         )
     least = -1 if made.block else 0  # only blocks can have dummy unknowns
     flat = integers(caller, "order", order.reshape(-1), low=least, high=int(b.shape[1]) - 1)
-    index = np.int32 if flat.dtype == np.int32 else np.int64
+    index = np.int32 if b.shape[1] <= np.iinfo(np.int32).max else np.int64  # as forests have it
     return b, engines.xp(b).ascontiguousarray(flat.astype(index, copy=False)).reshape(shape)
 
 
