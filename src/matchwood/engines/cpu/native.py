@@ -357,7 +357,7 @@ def _form(leaf: Any) -> str:
 _FREE = ("attend", "wait")  # let other threads run Python
 
 
-PYTHON_RUNS = 64
+PYTHON_RUNS = 256
 """Runs of kernels, one after the other with none compiled between, until mailboxes.py is compiled,
 which takes a second: the first answer on a new machine comes without it.  A run takes 0.3 ms more
 until then."""
