@@ -111,6 +111,27 @@ def test_columns_in_another_order(block: bool) -> None:
     assert np.array_equal(found[:, there], alone[:, there])
 
 
+@pytest.mark.parametrize("block", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 7, 300, 1300])
+def test_more_places_than_rows(n: int, block: bool) -> None:
+    """Every other place is 0, and no other memory is written."""
+    matrix, _ = _system(n, block, np.float64)
+    matrix[1] = matrix[1] + 9 * (np.eye(2) if block else 1)
+    made = (block_tridiagonal.factorize if block else factorize)(*matrix, threads=2)
+    length = 2 * n if block else n
+    rng = np.random.default_rng(n)
+    for more, rows in ((5, 1), (700, 2), (3 * n, 9)):
+        order = rng.permutation(length + more)[:length]
+        b = rng.standard_normal((rows, length + more))
+        right = np.ascontiguousarray(b[:, order])
+        expected = np.zeros_like(b)
+        expected[:, order] = made.solve_ordered(right)
+        for kind in (np.int32, np.int64, np.uint16):
+            given = order.astype(kind).reshape(-1, 2) if block else order.astype(kind)
+            for sides in (b, np.asfortranarray(b)):
+                assert np.allclose(made.solve_ordered(sides, given), expected, rtol=1e-9, atol=0)
+
+
 def test_right_hand_sides_are_not_changed() -> None:
     for block in (False, True):
         matrix, b = _system(700, block, np.float64)

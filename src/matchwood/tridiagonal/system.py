@@ -286,6 +286,7 @@ class Factorization:
         Returns
         -------
         x : (k, m) array
+            0 in places that `order` does not name.
 
         Raises
         ------
@@ -295,7 +296,14 @@ class Factorization:
         """
         flag("solve_ordered", "transpose", transpose)
         b, order = _ordered_arrays(self._system, b, order)
-        return self._solve_ordered(b, order, transpose) if b.size else b
+        if not b.size:
+            return b
+        x = self._solve_ordered(b, order, transpose)
+        if order is not None:
+            holes = engines.xp(x).ones(x.shape[1], bool)
+            holes[order[order >= 0]] = False
+            x[:, holes] = 0
+        return x
 
     def _solve_ordered(self, b: Any, order: Any, transpose: bool) -> Any:
         made = self._system.transposed if transpose else self._system

@@ -541,8 +541,8 @@ def mark_off(part: int, system: RowSystem, x: Array, ends: Array, limit: float, 
 @device
 def store_solution(tile: int, s: Array, perm: Array, x: Array) -> None:
     """Store x of the tile's rows; with `perm` the unknown of row i goes to x[perm[i]]."""
-    n = x.size
     scatter = perm.size > 0
+    n = perm.size if scatter else x.size  # x may be longer
     for lane in range(LANES):
         start = (tile * LANES + lane) * ROWS
         rows = max(0, min(ROWS, n - start))
