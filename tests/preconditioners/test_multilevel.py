@@ -96,6 +96,25 @@ def test_cycles_are_those_of_the_reference(name: str, rest: bool) -> None:
                 assert np.allclose(M @ r, expected, rtol=1e-9, atol=1e-9 * abs(expected).max())
 
 
+def test_levels_that_a_cycle_visits_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert reference.visited_twice([40_000, 10_000, 2_500, 600]) == 2
+    assert reference.visited_twice([10**6, 250_000, 60_000, 3_334, 3_333]) == 3
+    assert reference.visited_twice([9, 5, 2]) == 2  # none is below
+    A = laplacian((18, 19))
+    r = np.random.default_rng(0).standard_normal(A.shape[0])
+    found = []
+    for rows, part in ((1000, 300), (0, 1000), (0, 20)):
+        monkeypatch.setattr(reference, "TWICE_ROWS", rows)
+        monkeypatch.setattr(reference, "TWICE_PART", part)
+        M = multilevel(A, coarsest=4, cycle="K")
+        assert len(M.levels) > 4
+        expected = reference.cycle(dense_levels(M), r, "K", symmetric=True)
+        assert np.allclose(M @ r, expected, rtol=1e-9, atol=1e-9 * abs(expected).max())
+        found.append(M @ r)
+    assert not np.allclose(found[0], found[1], rtol=1e-9)
+    assert not np.allclose(found[1], found[2], rtol=1e-9)
+
+
 def test_smoothed_interpolation_and_its_coarse_matrix() -> None:
     """The kernels give what SciPy's products give, at any number of threads."""
     for A in (laplacian((40, 41)), laplacian((9, 8, 7), 5.0), definite(laplacian((30, 31)), 4)):

@@ -126,8 +126,9 @@ def test_levels_visited_once_are_one_matrix(monkeypatch: pytest.MonkeyPatch) -> 
                 patched.setattr(cycles, "expand_rows", rows_of_entries)
                 found = cycles.in_one(levels, labels, 0, True, sweeps) @ r
             assert np.allclose(found, M @ r, rtol=1e-12, atol=1e-12 * abs(found).max())
-            assert cycles.once_from(levels, "V") == 1
-            assert cycles.once_from(levels, "W") == len(levels) - 1
+            assert cycles.once_from(levels, "V", 0) == 1
+            assert cycles.once_from(levels, "W", 0) == len(levels) - 1
+            assert cycles.once_from(levels, "K", 2) == min(3, len(levels) - 1)
 
 
 SMALLER = {  # than a warp, which is all that there is; rows of more than 6 entries are long

@@ -17,7 +17,7 @@ from matchwood.gate.views import sparse_matrix
 from matchwood.preconditioners.multilevel import candidates
 from matchwood.preconditioners.multilevel.cpu import cycles, fours, pairs
 from matchwood.preconditioners.multilevel.cpu.candidates import neighbourhoods
-from matchwood.preconditioners.multilevel.reference import DAMPING, once_is_enough, pseudoinverse
+from matchwood.preconditioners.multilevel.reference import DAMPING, pseudoinverse, visited_twice
 from matchwood.primitives.contract import trusted_contract_values
 from matchwood.primitives.tally.cpu import unsigned
 from matchwood.primitives.transpose.cpu import transpose
@@ -464,7 +464,7 @@ def laid_out(levels: tuple[Level, ...], symmetric: bool, options: Options, expon
         fours.fill(arrays, inner, part, options.threads)
     noise = cycles.NOISE * float(np.finfo(kind).eps)
     noise = noise if symmetric else noise**2
-    twice = sum(not once_is_enough(k, level.rows) for k, level in enumerate(levels)) - 1
+    twice = visited_twice([level.rows for level in levels])
     plan = cycles.Plan(
         CYCLES[options.cycle], symmetric, options.sweeps, twice, alone, exponent, noise
     )

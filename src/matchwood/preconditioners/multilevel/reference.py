@@ -13,9 +13,10 @@ ROUNDS = 6  # of proposals; those still free afterwards join a neighbour
 STRONG = 0.25  # of the strongest coupling of both ends: the usual threshold of algebraic multigrid
 DOMINANT = 5.0  # a_ii over the sum of |a_ij| from which a row is left to the smoother (Notay)
 GOOD_ENOUGH = 0.25  # |residual| after one step of a K-cycle over that before, which ends it
-# A K-cycle visits a level once if it is deeper than the second and has few rows: a second visit
-# saved no iteration there on grids of 200^2 and 500^2 (bench/preconditioners/multilevel.py).
-TWICE_DEPTH, TWICE_ROWS = 2, 1000
+# A K-cycle visits a level once if it is deeper than the second and has few rows, for itself or
+# beside the first level: a second visit saved no iteration there on grids of 200^2 and 500^2
+# (bench/preconditioners/multilevel.py) and 2500^2 (bench/preconditioners/multilevel_gpu.py).
+TWICE_DEPTH, TWICE_ROWS, TWICE_PART = 2, 1000, 300
 # Rounding errors, in units of the type's epsilon.  A vector with so little energy c.Ac, over the
 # sum of a_ii c_i c_i, is constant to rounding, and no step along it is computed.
 NOISE = 4.0
@@ -161,39 +162,45 @@ def pseudoinverse(whole: Array, symmetric: bool) -> Array:
     return found
 
 
-def once_is_enough(depth: int, rows: int) -> bool:
-    """Is this level visited once even by a K-cycle?"""
-    return depth > TWICE_DEPTH and rows <= TWICE_ROWS
+def visited_twice(sizes: Any) -> int:
+    """The last level that a K-cycle visits twice; `sizes` are the rows of the levels."""
+    few = max(TWICE_ROWS, sizes[0] // TWICE_PART)
+    return sum(k <= TWICE_DEPTH or rows > few for k, rows in enumerate(sizes)) - 1
 
 
 def cycle(
-    levels: Any, r: Array, kind: str, *, symmetric: bool, sweeps: int = 1, depth: int = 0
-) -> Array:
+    levels: Any, r: Array, kind: str, *, symmetric: bool, sweeps: int = 1, depth: int = 0,
+    twice: int | None = None,
+) -> Array:  # fmt: skip
     """The cycle applied to r; `levels` are (A, S, P) as dense matrices, the last one (A, S, None).
 
     S is the inverse of the smoother; on the last level that of A, or of the smoother.
     """
     A, S, P = levels[0]
+    if twice is None:
+        twice = visited_twice([len(level[0]) for level in levels])
     if P is None:
         return S @ r
     z = S @ r
     for _ in range(1, sweeps):
         z = z + S @ (r - A @ z)
-    z = z + P @ _solved(levels[1:], P.T @ (r - A @ z), kind, symmetric, sweeps, depth + 1)
+    z = z + P @ _solved(levels[1:], P.T @ (r - A @ z), kind, symmetric, sweeps, depth + 1, twice)
     for _ in range(sweeps):
         z = z + S @ (r - A @ z)
     return z
 
 
-def _solved(levels: Any, r: Array, kind: str, symmetric: bool, sweeps: int, depth: int) -> Array:
+def _solved(
+    levels: Any, r: Array, kind: str, symmetric: bool, sweeps: int, depth: int, twice: int
+) -> Array:
     """The solution of a coarse level: one cycle, two, or two that a Krylov method combines."""
 
     def once(r: Array) -> Array:
-        return cycle(levels, r, kind, symmetric=symmetric, sweeps=sweeps, depth=depth)
+        return cycle(levels, r, kind, symmetric=symmetric, sweeps=sweeps, depth=depth, twice=twice)
 
     A, _, P = levels[0]
     c = once(r)
-    if P is None or kind == "V" or (kind == "K" and once_is_enough(depth, r.size)):
+    if P is None or kind == "V" or (kind == "K" and depth > twice):
         return c
     v = A @ c
     if kind == "W":

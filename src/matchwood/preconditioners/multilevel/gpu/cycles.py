@@ -11,7 +11,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.engines import gpu
-from matchwood.preconditioners.multilevel.reference import NOISE, once_is_enough, pseudoinverse
+from matchwood.preconditioners.multilevel.reference import NOISE, pseudoinverse, visited_twice
 from matchwood.primitives.scan.gpu import scan_into
 from matchwood.primitives.transpose.gpu import expand_rows, first_places
 
@@ -163,14 +163,13 @@ def dense_smoother(made: Any) -> Any:
     return found
 
 
-def once_from(levels: Any, cycle: str) -> int:
+def once_from(levels: Any, cycle: str, twice: int) -> int:
     """The first of the last levels that are visited once, and small."""
     k = len(levels) - 1
     if levels[k].rows > ONCE_ROWS or cycle == "W":
         return k
-    while k > 1 and levels[k - 1].rows <= ONCE_ROWS:
-        if cycle == "K" and not once_is_enough(k - 1, levels[k - 1].rows):
-            break
+    first = twice + 1 if cycle == "K" else 1
+    while k > max(first, 1) and levels[k - 1].rows <= ONCE_ROWS:
         k -= 1
     return k
 
@@ -210,7 +209,8 @@ class Cycle:
         self._symmetric, self._options = symmetric, options
         self._layout = Layout(len(levels), kind)
         self._longest, self._inverse, at = 0, None, 0
-        self._last = once_from(levels, options.cycle)
+        self._twice = visited_twice([level.rows for level in levels])
+        self._last = once_from(levels, options.cycle, self._twice)
         self._dense = levels[-1].made is None or self._last < len(levels) - 1
         for k, level in enumerate(levels[: self._last + 1]):
             self._layout.table[k, [N, AT]] = level.rows, at
@@ -227,7 +227,6 @@ class Cycle:
         )
         if self._dense:
             self._alone = min(self._alone, self._last)
-        self._twice = sum(not once_is_enough(k, level.rows) for k, level in enumerate(levels)) - 1
         noise = NOISE * float(np.finfo(kind).eps)
         self._noise = noise if symmetric else noise**2
         self._cycle = options.cycle
