@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import matchwood
 from graphs import grid, random_graph, rmat, shuffled, star
 from matchwood.partitioning.kway import cpu as kway
+from matchwood.partitioning.kway import multilevel
 from matchwood.partitioning.kway.task import Level
-from matchwood.partitioning.sweep import cpu, reference
+from matchwood.partitioning.sweep import cpu, reference, sweep
 from strategies import graphs
 
 
@@ -64,6 +65,28 @@ def test_sweeps_are_those_of_the_definition() -> None:
 @given(A=graphs(weights="few"), k=st.integers(1, 5), seed=st.integers(0, 11))
 def test_sweeps_of_random_graphs(A: Any, k: int, seed: int) -> None:
     assert_swept(A, k, seed)
+
+
+def test_large_uneven_graphs_are_not_swept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have no more vertices to start from either, unless the effort is 2."""
+    A = rmat(10, 8, seed=3)
+    swept = []
+
+    def noted(level: Any, *rest: Any) -> int:
+        swept.append(level.n)
+        return sweep(level, *rest)
+
+    monkeypatch.setattr(multilevel, "sweep", noted)
+    monkeypatch.setattr(multilevel, "VERTICES_OF_START", 120)
+    before = matchwood.partition(A, 3)
+    assert swept == [before.labels.size]
+    monkeypatch.setattr(multilevel, "SERIAL_ENTRIES", 100)
+    found = matchwood.partition(A, 3)
+    assert len(swept) == 1
+    assert found.levels[0].n < before.levels[0].n
+    found.check(A)
+    matchwood.partition(A, 3, effort=2).check(A)
+    assert len(swept) > 1
 
 
 @pytest.mark.slow

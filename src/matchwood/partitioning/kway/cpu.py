@@ -70,6 +70,7 @@ class State(NamedTuple):
     active: Array  # 1: must look again
     stirred: Array  # 0: no vertex of the group is active
     tied: Array  # 0: none of the group has a `best` block, and `want` is NONE for all
+    differs: Array  # 0: the labels of the group are those kept
     locked: Array  # the iteration in which it moved
     moved: Array  # the step in which it moved
     rank: Array  # what it is sorted by when a block is too heavy
@@ -214,6 +215,7 @@ def _apply(
     for i in range(lo, hi):
         v = np.int64(state.movers[i])
         state.labels[v] = state.want[v]
+        store_relaxed(state.differs, v // GROUP, np.uint8(1))
     lo, hi = share(team, blocks.weight.size)
     for member in range(team.size):
         for b in range(lo, hi):
@@ -292,17 +294,12 @@ def _choose(
 
 
 @device
-def _fits(blocks: Blocks, block: Any, w: Any) -> bool:
-    return blocks.weight[block] + w <= blocks.ceiling[block]
-
-
-@device
 def _tied_with_room(rows: Rows, state: State, blocks: Blocks, me: int, v: Any) -> tuple[Any, Any]:
     """The best other block with room for v, or NONE; and what v is tied to it by."""
     best, w = state.best[v], state.weights[v]
     if best == NONE:
         return np.int64(NONE), np.int64(0)
-    if _fits(blocks, best, w):
+    if blocks.weight[best] + w <= blocks.ceiling[best]:
         return np.int64(best), state.gain[v] + state.inside[v]
     own = state.labels[v]
     size = _tally(rows, state, blocks, me, v, np.uint64(rows.indptr[v]))
@@ -314,7 +311,7 @@ def _tied_with_room(rows: Rows, state: State, blocks: Blocks, me: int, v: Any) -
         tied = total[c]
         total[c] = 0
         better = tied > most or (tied == most and tied > 0 and _tie(v, c) < _tie(v, found))
-        if better and _fits(blocks, c, w):
+        if better and blocks.weight[c] + w <= blocks.ceiling[c]:
             found, most = c, tied
     return found, most
 
@@ -326,7 +323,7 @@ def _any_with_room(blocks: Blocks, v: Any, own: Any, w: Any, turn: Any) -> Any:
     first = np.int64(hash2(v, turn, np.uint64(0)) % np.uint64(k))
     for i in range(k):
         c = (first + i) % k
-        if c != own and _fits(blocks, c, w):
+        if c != own and blocks.weight[c] + w <= blocks.ceiling[c]:
             return c
     return np.int64(NONE)
 
@@ -347,26 +344,29 @@ def _gather(
         return True
     chunk = next_chunk(team, n, CHUNK)
     while chunk >= 0:
-        for v in range(chunk, min(chunk + CHUNK, n)):
-            own, w = state.labels[v], state.weights[v]
-            over = blocks.weight[own] - blocks.limit[own]
-            if over <= 0 or state.fixed[v] != 0 or w == 0:
+        for first in range(chunk, min(chunk + CHUNK, n), GROUP):
+            if not second and state.tied[first // GROUP] == 0:
                 continue
-            if second:
-                if blocks.supply[own] >= over or state.want[v] != NONE:
+            for v in range(first, min(first + GROUP, n)):
+                own, w = state.labels[v], state.weights[v]
+                over = blocks.weight[own] - blocks.limit[own]
+                if over <= 0 or state.fixed[v] != 0 or w == 0:
                     continue
-                target, tied = _any_with_room(blocks, v, own, w, turn), np.int64(0)
-            else:
-                target, tied = _tied_with_room(rows, state, blocks, team.me, v)
-            state.want[v] = target
-            if target == NONE:
-                continue
-            state.tied[v // GROUP] = 1
-            gain, mass = np.float64(tied - state.inside[v]), np.float64(w)
-            state.rank[v] = gain * mass if gain > 0 else gain / mass
-            if not second:
-                atomic_add(blocks.supply, own, w)
-            state.queue[atomic_add(facts, line + SECOND, 1)] = v
+                if second:
+                    if blocks.supply[own] >= over or state.want[v] != NONE:
+                        continue
+                    target, tied = _any_with_room(blocks, v, own, w, turn), np.int64(0)
+                else:
+                    target, tied = _tied_with_room(rows, state, blocks, team.me, v)
+                state.want[v] = target
+                if target == NONE:
+                    continue
+                state.tied[v // GROUP] = 1
+                gain, mass = np.float64(tied - state.inside[v]), np.float64(w)
+                state.rank[v] = gain * mass if gain > 0 else gain / mass
+                if not second:
+                    atomic_add(blocks.supply, own, w)
+                state.queue[atomic_add(facts, line + SECOND, 1)] = v
         chunk = next_chunk(team, n, CHUNK)
     return barrier(team)
 
@@ -490,22 +490,18 @@ def _refine(
 ) -> None:
     """Jet, with rebalancing, from `labels`, to the best state: score = excess, cut, iterations.
 
-    Caller: `active` and `stirred` all 1, `tied` all 0, `want` all NONE, `locked` and `moved` all
-    -2, blocks weighed, facts, change, total all 0.  score[1] is the cut of `labels`.
+    Caller: `kept` the labels, `active` and `stirred` all 1, `tied` and `differs` all 0, `want` all
+    NONE, `locked` and `moved` all -2, blocks weighed, facts, change, total 0; score[1] their cut.
     """
-    n = state.labels.size
-    lo, hi = share(team, n)
-    for v in range(lo, hi):
-        state.kept[v] = state.labels[v]
+    lo, hi = share(team, state.differs.size)
     if _look_all(team, rows, state, blocks, False):
         return
-    cut, excess = score[1], _excess(blocks)
-    best_cut, best_excess = cut, excess
-    iteration = step = 0
+    cut = best_cut = score[1]
+    excess = best_excess = _excess(blocks)
+    iteration = step = phase = 0
     found = False  # a better state
     if barrier(team):
         return
-    phase = 0
     while phase < plan.c.size:
         idle = 0
         first_excess, first_cut = best_excess, best_cut
@@ -529,17 +525,23 @@ def _refine(
                     idle = 0
                 best_cut, best_excess = cut, excess
                 found = True
-                for v in range(lo, hi):
-                    state.kept[v] = state.labels[v]
+                for group in range(lo, hi):
+                    if state.differs[group] != 0:
+                        state.differs[group] = 0
+                        for v in range(group * GROUP, min((group + 1) * GROUP, state.labels.size)):
+                            state.kept[v] = state.labels[v]
             if moved == 0:
                 break
         if barrier(team):
             return
-        for v in range(lo, hi):
-            if state.labels[v] != state.kept[v]:
-                state.want[v] = state.kept[v]
-                store_relaxed(state.tied, v // GROUP, np.uint8(1))
-                _mover(state, facts, v, step)
+        for group in range(lo, hi):
+            if state.differs[group] == 0:
+                continue
+            for v in range(group * GROUP, min((group + 1) * GROUP, state.labels.size)):
+                if state.labels[v] != state.kept[v]:
+                    state.want[v] = state.kept[v]
+                    state.tied[group] = 1
+                    _mover(state, facts, v, step)
         if barrier(team):
             return
         gained, stop = _apply(team, rows, state, blocks, facts, step)
@@ -597,15 +599,14 @@ def _mend(team: Any, rows: Rows, state: State, blocks: Blocks, score: Array) -> 
 @kernel
 def _cut(team: Any, rows: Rows, labels: Array, total: Array) -> None:
     """Add to total[0] twice the weight of the edges between blocks."""
-    n = labels.size
     mine = np.int64(0)
-    chunk = next_chunk(team, n, CHUNK)
+    chunk = next_chunk(team, labels.size, CHUNK)
     while chunk >= 0:
-        for v in range(chunk, min(chunk + CHUNK, n)):
+        for v in range(chunk, min(chunk + CHUNK, labels.size)):
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
                 if labels[np.uint64(rows.indices[k])] != labels[v]:
                     mine += _weight(rows, k)
-        chunk = next_chunk(team, n, CHUNK)
+        chunk = next_chunk(team, labels.size, CHUNK)
     atomic_add(total, 0, mine)
 
 
@@ -676,7 +677,6 @@ def refine(
     size, groups = int(level.indices.size) + n, -(-n // GROUP)
     team = crew(1 if size < ONE_MEMBER_SIZE else threads, work=16 * size)
     rows = rows_of(level)
-    kind = rows.indices.dtype
     weight = np.zeros(k, np.int64)
     np.add.at(weight, labels, level.weights)
     blocks = Blocks(
@@ -685,12 +685,12 @@ def refine(
         np.zeros((team.size, k), np.int64), np.empty((team.size, level.longest), np.int32),
     )  # fmt: skip
     state = State(
-        labels, np.empty(n, np.int32), level.weights,
+        labels, labels.copy(), level.weights,
         np.zeros(n, np.uint8) if fixed is None else fixed,
         np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int32),
         np.full(n, NONE, np.int32), np.ones(n, np.uint8), np.ones(groups, np.uint8),
-        np.zeros(groups, np.uint8), np.full(n, -2, np.int32),
-        np.full(n, -2, np.int32), np.empty(n, np.float64), np.empty(n, kind), np.empty(n, kind),
+        np.zeros(groups, np.uint8), np.zeros(groups, np.uint8), np.full(n, -2, np.int32),
+        np.full(n, -2, np.int32), np.empty(n, np.float64), *np.empty((2, n), rows.indices.dtype),
     )  # fmt: skip
     score = np.array([0, cut, 0], np.int64)
     numbers = plan._replace(c=np.array(plan.c, np.int64))

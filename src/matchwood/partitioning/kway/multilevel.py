@@ -13,7 +13,8 @@ seed + level) among edges whose ends together weigh at most 4 times the mean of 
 and lie in one block where there are blocks already (`fixed`, a V-cycle).  Free vertices with the
 same heaviest neighbour pair up, within the same limits.  So until max(40 k, 16,000 / ceil(log2 k))
 vertices are left (eight times as many where degrees are uneven; of V-cycles max(10 k, 100)), or a
-level would keep 95 %.
+level would keep 95 %.  Graphs of uneven degrees with more than 2**23 entries have no more vertices
+in the end than others, and no sweep, unless the effort is 2: both are serial.
 
 Where the limit of weights is tight, pairs are made of edges that nobody would choose: with 1.5
 instead of 4 times the mean the cut of usroads into two, from 1600 vertices, was 1.8 times as large.
@@ -47,6 +48,7 @@ UNEVEN, MORE_WHERE_UNEVEN = 4, 8
 VERTICES_PER_BLOCK_OF_CYCLES, VERTICES_OF_CYCLES = 10, 100  # the same for V-cycles
 HEAVIEST = 4  # a vertex of the coarsest graph may weigh HEAVIEST times the mean
 STALLED = 0.95  # fraction of the vertices; a level that keeps more is not made
+SERIAL_ENTRIES, SERIAL_EFFORT = 1 << 23, 2  # what is serial and pays in uneven graphs: up to, from
 CYCLES = (0, 0, 1, 3)  # V-cycles of `partition`, by effort
 CYCLES_REFINING = (0, 1, 2, 4)  # those of `refine_partition`
 PLANS = (Plan((2,), 3, 3), Plan((3, 2, 1), 5, 3), *(Plan((3, 2, 1), 8, 3),) * 2)  # by effort
@@ -86,6 +88,12 @@ class Run(NamedTuple):
     uneven: bool  # degrees are
     log: list[LevelReport]
     watch: Stopwatch
+
+    @property
+    def thorough(self) -> bool:
+        """Whether what is serial, and pays where degrees are uneven, is done."""
+        small = self.base.indices.size <= SERIAL_ENTRIES
+        return self.uneven and (small or self.task.effort >= SERIAL_EFFORT)
 
 
 def begin(graph: Any, task: Task, caller: str, engine: str, threads: int | None = None) -> Run:
@@ -174,7 +182,7 @@ def ascend(run: Run, descent: Descent, labels: Any, held: list[Any] | None) -> t
         excess, cut, iterations = where.module.refine(
             level, labels, task.limits, task.ceilings(), fixed, plan, cut, where.threads
         )
-        if run.uneven and number == 0:  # on coarse levels it takes the room that is needed here
+        if run.thorough and number == 0:  # on coarse levels it takes the room that is needed here
             cut = _swept(run, labels, fixed, cut)
         seconds = time.perf_counter() - began
         run.log.append(LevelReport(level.n, before, cut, iterations, seconds))
@@ -205,7 +213,7 @@ def partitioned(run: Run, joins: bool) -> Any:
 
 def _parts(run: Run) -> Any:
     task = run.task
-    size = VERTICES_OF_START * (MORE_WHERE_UNEVEN if run.uneven else 1)
+    size = VERTICES_OF_START * (MORE_WHERE_UNEVEN if run.thorough else 1)
     until = max(VERTICES_PER_BLOCK * task.k, size // (task.k - 1).bit_length())
     descent = descend(run, run.where.here(task.fixed), task.seed, until)
     run.watch.lap("coarsen")
