@@ -64,6 +64,34 @@ def walk(team, both, numbers, out):
     out[0] = total
 
 
+@kernel
+def look(team, flat, table, columns, out):
+    """Arrays as kernels see them: of one and two dimensions, by negative numbers, in parts."""
+    part = flat[1:-1]
+    both = (part, flat) if flat[0] > 0 else (flat, part)
+    rows, width = table.shape
+    out[0] = flat[-1] + part[-1] + both[0][0] + len(part) + flat.size
+    out[1] = table[-1, 1] + table[0][-1] + rows * width + columns[1, 2] + columns.strides[0]
+    out[2] = part.itemsize + table[0, ::2][1] + columns[:, 2][1]
+    for row in table:
+        for x in row:
+            out[3] += x * len(row)
+    for i in range(part.size):
+        part[i] += part[i - 1]
+    table[rows - 1, -1] = columns.T[2, 0]
+
+
+def test_arrays_in_all_ways_of_looking_at_them():
+    given = np.arange(5, 12), np.arange(6).reshape(2, 3), np.asfortranarray(np.eye(3, 4, 1) * 7)
+    given = given[0], given[1], given[2].astype(np.int64)
+    expected = (*map(np.copy, given[:2]), given[2], np.zeros(4, np.int64))
+    look.py_func(None, *expected)
+    found = (*map(np.copy, given[:2]), given[2], np.zeros(4, np.int64))
+    crew(1, work=1).run(look, *found)
+    for a, b in zip(expected, found, strict=True):
+        assert np.array_equal(a, b)
+
+
 def test_variables_in_branches_and_loops():
     """Which of them are in memory is ours to choose; Python is what they are compared with."""
     numbers = np.array([3, -1, 5, 0, 2], np.int64)

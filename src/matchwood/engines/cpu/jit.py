@@ -22,13 +22,15 @@ import contextlib
 import functools
 import gc
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from llvmlite import binding, ir
-from numba.core import config, transforms, types
+from llvmlite.ir.instructions import ExtractValue, InsertValue, PhiInstr
+from numba.core import base, config, transforms, types
 from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, _LowerResult
@@ -144,7 +146,13 @@ for _kind, _type in _TYPES.items():
 # Libraries of code: Numba's, but for when they are optimised
 
 
-class _DeviceLibrary(JITCodeLibrary):
+class _Library(JITCodeLibrary):
+    def add_ir_module(self, module: Any) -> None:
+        _without_unused(module)
+        super().add_ir_module(module)
+
+
+class _DeviceLibrary(_Library):
     """The code of one device function, not linked to what it calls.
 
     LLVM's passes over the function alone have been done: without them a tridiagonal solver was
@@ -161,7 +169,7 @@ class _DeviceLibrary(JITCodeLibrary):
         return whole
 
 
-class _KernelLibrary(JITCodeLibrary):
+class _KernelLibrary(_Library):
     """The code of a kernel and of all that it calls."""
 
     def finalize(self) -> None:
@@ -246,6 +254,13 @@ class _Lower(Lower):
                 if home is None or home >= label or home not in before[label]:
                     homes[name] = None
         self._singly_assigned_vars |= {name for name, home in homes.items() if home is not None}
+
+    def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
+        """Without a look at what was there: it has no references to count."""
+        if name in self._singly_assigned_vars and not self._disable_sroa_like_opt:
+            self._blk_local_varmap[name] = value
+        else:
+            self.builder.store(value, self.getvar(name))
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -492,6 +507,7 @@ def kind_of_value(value: Any) -> Any:
 
 _resolved: dict[Any, Any] = {}  # by a function of Numba's and the types of its arguments
 _resolve, _post_process = BaseFunction.get_call_type, PostProcessor.run
+_make_array, _extract = arrayobj.make_array, ir.IRBuilder.extract_value
 
 
 def _resolved_once(self: Any, context: Any, arguments: Any, named: Any) -> Any:
@@ -526,18 +542,89 @@ def _variables_in(self: Any, value: Any) -> list[Any]:
 
 
 def _post_processed(self: Any, emit_dels: bool = False, **options: Any) -> None:
-    """Which variables live on is asked for at the end alone, by the pass that emits `del`."""
+    """Without a look at which variables live on, and without `del`: nothing counts references."""
     code = self.func_ir
-    if emit_dels or code.is_generator:
+    if code.is_generator:
         _post_process(self, emit_dels, **options)
     else:
         code.blocks = transforms.canonicalize_cfg(code.blocks)
         code.generator_info = None
 
 
-_OURS = (
+class _ArrayValue:
+    """An array's record as a value, with the names that Numba's own view of it has.
+
+    That one keeps the record in memory, and loads each field for LLVM to take apart again.
+    """
+
+    def __init__(self, kind: Any, context: Any, builder: Any, value: Any) -> None:
+        model = context.data_model_manager[kind]
+        value = ir.Constant(model.get_value_type(), ir.Undefined) if value is None else value
+        self.__dict__.update(
+            _fe_type=kind, _context=context, _builder=builder, _datamodel=model, _value=value,
+            _getvalue=lambda: self._value,
+        )  # fmt: skip
+
+    def __getattr__(self, field: str) -> Any:
+        if field.startswith("_"):  # something rare: in memory after all
+            made = _make_array(self._fe_type)(self._context, self._builder, self._value)
+            return getattr(made, field)
+        place = self._datamodel.get_field_position(field)
+        return self._builder.extract_value(self._value, place)
+
+    def __setattr__(self, field: str, value: Any) -> None:
+        place = self._datamodel.get_field_position(field)
+        self.__dict__["_value"] = self._builder.insert_value(self._value, value, place)
+
+
+def _array_of(kind: Any) -> Any:
+    """In place of `make_array`."""
+
+    def view(context: Any, builder: Any, value: Any = None, ref: Any = None) -> Any:
+        if ref is None and type(kind) is types.Array:
+            return _ArrayValue(kind, context, builder, value)
+        return _make_array(kind)(context, builder, value, ref)
+
+    return view
+
+
+def _extracted(self: Any, whole: Any, place: Any, name: str = "") -> Any:
+    """What was inserted there, without a line that takes it out again."""
+    place = tuple(place) if isinstance(place, (tuple, list)) else (place,)
+    while place and isinstance(whole, InsertValue):
+        there = tuple(whole.indices)
+        if place[: len(there)] == there:
+            whole, place = whole.operands[1], place[len(there) :]
+        elif there[: len(place)] == place:
+            break  # a part of it
+        else:
+            whole = whole.operands[0]
+    return _extract(self, whole, place, name) if place else whole
+
+
+def _without_unused(module: Any) -> None:
+    """Take away the lines that put records together, where nothing uses the record."""
+    for function in module.functions:
+        uses = Counter(id(part) for block in function.blocks for line in block.instructions
+                       for part in _parts(line))  # fmt: skip
+        for block in reversed(function.blocks):
+            kept = []
+            for line in reversed(block.instructions):
+                if isinstance(line, (InsertValue, ExtractValue)) and not uses[id(line)]:
+                    uses.subtract(map(id, line.operands))
+                else:
+                    kept.append(line)
+            block.instructions[:] = kept[::-1]
+
+
+def _parts(line: Any) -> Any:
+    return [part for part, _ in line.incomings] if isinstance(line, PhiInstr) else line.operands
+
+
+_OURS: tuple[tuple[Any, str, Any], ...] = (
+    (arrayobj, "make_array", _array_of), (ir.IRBuilder, "extract_value", _extracted),
     (BaseFunction, "get_call_type", _resolved_once), (Inst, "_rec_list_vars", _variables_in),
-    (PostProcessor, "run", _post_processed),
+    (PostProcessor, "run", _post_processed), (base, "_has_loc", functools.cache(base._has_loc)),
 )  # fmt: skip
 
 
