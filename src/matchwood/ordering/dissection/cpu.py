@@ -150,7 +150,7 @@ def dissect(
     first = _merged(team, view)
     vertex = np.flatnonzero(first == np.arange(view.n))  # those that stand for others
     weight = np.bincount(first, minlength=view.n)[vertex]
-    indptr, indices = _kept(team, view.indptr, view.indices, vertex)
+    indptr, indices = _kept(team, view.indptr.astype(np.int64), view.indices, vertex)
     node = np.full(view.n, -1)
     parents, cuts = [-1], [True]  # the first: an empty separator of the whole graph
     origin = np.zeros(vertex.size, np.int64)  # 2 times the node whose separator was cut out, + side
@@ -192,6 +192,8 @@ def _parts(
     A component that weighs more than `leaf` is a part.  All others of one side of a separator are
     one part together.
     """
+    if indices.size <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)  # what the gate and components are compiled for anyway
     label = connected_components((indptr, indices), threads=threads).labels.astype(np.int64)
     size = np.bincount(label, weights=weight).astype(np.int64)
     of = np.zeros(size.size, np.int64)
