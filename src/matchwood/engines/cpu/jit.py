@@ -24,6 +24,7 @@ import gc
 import json
 from collections import Counter
 from collections.abc import Iterator
+from types import BuiltinFunctionType
 from typing import Any, NamedTuple
 
 import numba
@@ -42,8 +43,9 @@ from numba.core.ir import Assign, Inst, Var
 from numba.core.lowering import Lower
 from numba.core.postproc import PostProcessor
 from numba.core.registry import cpu_target
-from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.typed_passes import NativeLowering
 from numba.core.types.functions import BaseFunction
+from numba.core.typing.context import BaseContext
 from numba.core.untyped_passes import InlineInlinables
 from numba.np import arrayobj
 from numba.np.numpy_support import as_dtype, from_dtype
@@ -335,10 +337,19 @@ def _untyped(state: Any) -> Any:
     return _changed(passes, {InlineInlinables: _Inlining})
 
 
+# Passes over what no kernel has: expressions of whole arrays, closures, lists, `with`, messages
+# that are made at run time.
+_IDLE = {
+    "nopython_rewrites", "inline_closure_likes", "with_lifting", "literal_unroll", "find_literally",
+    "LiteralPropagation", "make_function_op_code_to_jit_function", "Rewrite dynamic raises",
+    "annotate_types", "dump_parfor_diagnostics",
+}  # fmt: skip
+
+
 def _changed(passes: Any, ours: dict[Any, Any]) -> Any:
-    """Numba's passes with some of ours in place of its own; None: without that pass."""
+    """Numba's passes with some of ours in place of its own."""
     steps = [(ours.get(step, step), text) for step, text in passes.passes]
-    passes.passes = [(step, text) for step, text in steps if step is not None]
+    passes.passes = [(step, text) for step, text in steps if step.name() not in _IDLE]
     passes.finalize()
     return passes
 
@@ -347,10 +358,7 @@ class _DeviceCompiler(CompilerBase):
     lowering: type[_Lowering] = _Lowering
 
     def define_pipelines(self) -> list[Any]:
-        # What is rewritten after inference are expressions of whole arrays: no kernel has any.
-        ours = {
-            NativeLowering: self.lowering, InlineInlinables: _Inlining, NopythonRewrites: None,
-        }  # fmt: skip
+        ours = {NativeLowering: self.lowering, InlineInlinables: _Inlining}
         return [_changed(DefaultPassBuilder.define_nopython_pipeline(self.state), ours)]
 
 
@@ -508,6 +516,7 @@ def kind_of_value(value: Any) -> Any:
 _resolved: dict[Any, Any] = {}  # by a function of Numba's and the types of its arguments
 _resolve, _post_process = BaseFunction.get_call_type, PostProcessor.run
 _make_array, _extract = arrayobj.make_array, ir.IRBuilder.extract_value
+_type_of_value = BaseContext.resolve_value_type
 
 
 def _resolved_once(self: Any, context: Any, arguments: Any, named: Any) -> Any:
@@ -521,6 +530,18 @@ def _resolved_once(self: Any, context: Any, arguments: Any, named: Any) -> Any:
         if not named and self._impl_keys[known.args] is self.typing_key:
             _resolved[key] = known
     return known
+
+
+_operators: dict[Any, Any] = {}  # the types of functions such as `operator.add`
+
+
+def _type_of_any(self: Any, value: Any) -> Any:
+    """Numba first tries whether `operator.add` is a constant, at each `+` again."""
+    if type(value) is not BuiltinFunctionType:
+        return _type_of_value(self, value)
+    if value not in _operators:
+        _operators[value] = _type_of_value(self, value)
+    return _operators[value]
 
 
 def _variables_in(self: Any, value: Any) -> list[Any]:
@@ -624,6 +645,7 @@ def _parts(line: Any) -> Any:
 _OURS: tuple[tuple[Any, str, Any], ...] = (
     (arrayobj, "make_array", _array_of), (ir.IRBuilder, "extract_value", _extracted),
     (BaseFunction, "get_call_type", _resolved_once), (Inst, "_rec_list_vars", _variables_in),
+    (BaseContext, "resolve_value_type", _type_of_any),
     (PostProcessor, "run", _post_processed), (base, "_has_loc", functools.cache(base._has_loc)),
 )  # fmt: skip
 
