@@ -298,7 +298,7 @@ def symmetry_sums(
     team = _hashing_team(indptr, indices, threads)
     table = np.zeros((team.size, WIDTH), np.int64)
     team.run(_symmetry, indptr, indices, names, key, table)
-    _, _, _, loops, _, sum1, sum2, _ = table.sum(axis=0).tolist()
+    _, _, _, loops, _, sum1, sum2, _ = np.add.reduce(table).tolist()
     return loops, sum1, sum2
 
 
@@ -389,7 +389,7 @@ def value_sums(
     team.run(_values, indptr, indices, data, bits, names, key, table, ranges)
     bad = min((at for at in table[:, _BAD].tolist() if at >= 0), default=-1)
     least, most, *_ = zip(*ranges.tolist(), strict=True)
-    sums = table.sum(axis=0).tolist()
+    sums = np.add.reduce(table).tolist()
     return bad, min(least), max(most), [sums[k] for k in _COUNTED]
 
 
