@@ -341,8 +341,7 @@ def read_sparse(A: Any, caller: str, square: bool = True) -> Raw:
     kind = str(A.format)
     if kind == "csr":
         return _from_rows(A, shape, caller)
-    # in other formats the arrays may be much shorter than the shape
-    resources.require_vertices(caller, max(shape), _place(A))
+    resources.require_vertices(caller, max(shape), _place(A))  # other arrays may be much shorter
     try:
         if kind == "dia":
             return _from_diagonals(A, shape, caller)
@@ -391,8 +390,7 @@ def _from_rows(A: Any, shape: Shape, caller: str, own: bool = False) -> Raw:
         return Raw(rows, indptr, indices, data, columns=columns, spare=True, own=own)
     # a SciPy matrix may have room for more entries than it holds
     end = int(indptr[-1]) if indptr.size else 0
-    if indices.size > end >= 0:
-        indices = indices[:end]
+    indices = indices[:end] if indices.size > end >= 0 else indices
     if data.size < indices.size:
         raise _no_value_each(data, indices, caller)
     data = carried(data if data.size == indices.size else data[: indices.size])

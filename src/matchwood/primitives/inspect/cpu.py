@@ -303,7 +303,6 @@ def symmetry_sums(
 
 
 _BAD, _ZEROS, _VSUM1, _VSUM2, _VLOOPS, _NEGATIVE_LOOPS = range(6)
-_COUNTED = (_ZEROS, _VSUM1, _VSUM2, _VLOOPS, _NEGATIVE_LOOPS)
 
 
 @kernel
@@ -389,8 +388,7 @@ def value_sums(
     team.run(_values, indptr, indices, data, bits, names, key, table, ranges)
     bad = min((at for at in table[:, _BAD].tolist() if at >= 0), default=-1)
     least, most, *_ = zip(*ranges.tolist(), strict=True)
-    sums = np.add.reduce(table).tolist()
-    return bad, min(least), max(most), [sums[k] for k in _COUNTED]
+    return bad, min(least), max(most), np.add.reduce(table).tolist()[_ZEROS : _NEGATIVE_LOOPS + 1]
 
 
 # The words of an array: see `checksum` of __init__.py.

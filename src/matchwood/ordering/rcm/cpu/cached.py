@@ -290,13 +290,11 @@ def order_cached(
             while mark[by_degree[r]] == PLACED:
                 r += ONE
             start = by_degree[r]
+        queue[at], mark[start] = start, PLACED
         end, levels = at + ONE, ONE
-        if degree_of(csr.indptr, start) > csr.loops:
+        if degree_of(csr.indptr, start) > csr.loops:  # it has neighbours
             found = component(team, csr, mark, queue, start, at, up_to(n), sorter)
             end, levels = found.end, found.levels
-        else:  # it has no neighbours
-            queue[at] = start
-            mark[start] = PLACED
         if not known and end - at > TWO:  # of two vertices this one is the start
             if small:
                 levels, tried = try_starts(team, csr, mark, queue, spare, at, found, sorter)
@@ -359,11 +357,7 @@ def order(
 def _join(indptr: Array, indices: Array, space: Array, starts: Array, joined: Array) -> None:
     """The pattern and its mirror in one, without loops; `space` has room for both indptr again."""
     n, m = starts.size - 1, indices.size
-    begin, place, mirror = (
-        space[: n + 1],
-        space[n + 1 : 2 * n + 2],
-        space[2 * n + 2 : 2 * n + 2 + m],
-    )
+    begin, place, mirror = space[: n + 1], space[n + 1 :][: n + 1], space[2 * n + 2 :][:m]
     for i in range(n + 1):
         begin[i] = 0
     for k in range(m):
