@@ -225,18 +225,18 @@ def _take(arguments: tuple[Any, ...], kinds: list[Any], packed: list[Any]) -> No
     """
     for value in arguments:
         kind = type(value)
-        if kind is np.ndarray or isinstance(value, np.ndarray):
+        if kind is np.ndarray or (kind not in _NUMBERS and isinstance(value, np.ndarray)):
             kinds += (value.dtype, value.ndim, value.flags.num & LAYOUT)
             packed.append(id(value))
         elif kind is int:
             kinds.append(kind if value <= LARGEST else np.uint64)
             packed.append(value)
+        elif kind in _NUMBERS:
+            kinds.append(kind)
+            packed.append(value)
         elif isinstance(value, tuple):
             kinds += (kind, len(value))
             _take(value, kinds, packed)
-        elif kind in _REAL:
-            kinds.append(kind)
-            packed.append(value)
         elif value is None:
             kinds.append(None)
         elif kind in _COMPLEX:
@@ -249,7 +249,7 @@ def _take(arguments: tuple[Any, ...], kinds: list[Any], packed: list[Any]) -> No
             packed.append(value)
 
 
-_REAL = frozenset({bool, float, *(np.dtype(kind).type for kind in "?bhilqBHILQfd")})
+_NUMBERS = frozenset({int, bool, float, *(np.dtype(kind).type for kind in "?bhilqBHILQfd")})
 _COMPLEX = (complex, np.complex64, np.complex128)
 
 
