@@ -500,7 +500,7 @@ def iterate(plan: Plan, problem: Any, *, threads: int | None = None) -> tuple[Ar
         np.zeros((2, windows)), np.array([0, math.inf]), np.empty((team.size, WINDOW), dtype),
     )  # fmt: skip
     weights = none if view.data is None else view.data.astype(dtype, copy=False)
-    loses = bool((problem.share == 0).any())
+    loses = not problem.share.all()
     team.run(
         _iterate, view.indptr, as_unsigned(view.indices), weights, problem.share, jumps, plan,
         state, dtype.type(problem.damping), problem.tol, problem.most, loses,
