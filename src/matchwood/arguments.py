@@ -70,7 +70,7 @@ def vector(function: str, name: str, value: Any, kinds: Iterable[str]) -> Any:
     kinds = tuple(kinds)
     if array.ndim != 1:
         raise ValueError(f"{function}: {name} must be one-dimensional, got shape {array.shape}")
-    if array.dtype.name not in kinds or not array.dtype.isnative:
+    if array.dtype not in kinds:  # compares the order of bytes, too
         raise TypeError(f"{function}: {name} must be {' or '.join(kinds)}, got {array.dtype}")
     return array
 
@@ -275,7 +275,7 @@ def grid_shape(function: str, shape: Any, dimensions: Sequence[int]) -> tuple[in
 
 def index_type(n: int) -> Any:
     """int32 where the numbers 0..n fit, else int64."""
-    return np.dtype(np.int32 if n <= np.iinfo(np.int32).max else np.int64)
+    return np.dtype(np.int32 if n < 1 << 31 else np.int64)
 
 
 def in_words(

@@ -21,8 +21,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from matchwood import arguments, engines, registry
 from matchwood.engines.devices import machine as machines
@@ -35,8 +34,7 @@ T = TypeVar("T")
 Public = TypeVar("Public", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """A call of a public function.
 
     Attributes

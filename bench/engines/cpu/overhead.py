@@ -1,5 +1,8 @@
 """What a team costs: an empty call at 1 and 2 threads, and where a second thread begins to pay.
 
+And what a public call costs on a graph so small that its work counts for little: "best" is to be
+below 60 us beside that work, for a prepared Graph and for a raw matrix.
+
 The constants INLINE_WORK and SECOND_THREAD_WORK of matchwood/engines/cpu/crew.py come from here.  A
 step is one entry of a sparse matrix-vector product whose vectors are in the cache: about the
 cheapest thing a kernel does for an edge, so dearer kernels gain from a second thread earlier.
@@ -7,14 +10,32 @@ cheapest thing a kernel does for an edge, so dearer kernels gain from a second t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+import matchwood
 from bench import harness
 from matchwood.engines.cpu import Crew, barrier, crew, kernel, share_rows
 
 DEGREE = 16  # entries of a row
+SMALL = 1000  # vertices of a small graph
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "connected_components": matchwood.connected_components,
+    "strongly_connected_components": matchwood.strongly_connected_components,
+    "bfs": lambda A: matchwood.bfs(A, 0),
+    "maximal_independent_set": matchwood.maximal_independent_set,
+    "minimum_spanning_forest": matchwood.minimum_spanning_forest,
+    "weighted_matching": matchwood.weighted_matching,
+    "reverse_cuthill_mckee": matchwood.reverse_cuthill_mckee,
+    "order_measures": matchwood.order_measures,
+    "degree_order": matchwood.degree_order,
+    "permute": lambda A: matchwood.permute(A, np.arange(SMALL)[::-1]),
+    "pagerank": matchwood.pagerank,
+    "label_propagation": matchwood.label_propagation,
+}
 
 
 @kernel
@@ -69,6 +90,23 @@ def run() -> list[harness.Result]:
                 rounds=101,
             )
         )
+    return results + _small_calls()
+
+
+def _small_calls() -> list[harness.Result]:
+    """Every function on vertices without entries, and on a path with random weights."""
+    weights = np.random.default_rng(harness.SEED).random(SMALL - 1)
+    path = sp.diags_array([weights, weights], offsets=[1, -1]).tocsr()
+    results = []
+    for kind, A in (("no entries", sp.csr_array((SMALL, SMALL))), ("a path", path)):
+        G = matchwood.graph(A)
+        for name, call in CALLS.items():
+            functions = {
+                "Graph": lambda call=call, G=G: call(G),
+                "raw matrix": lambda call=call, A=A: call(A),
+            }
+            title = f"{name}, {SMALL:,} vertices, {kind}"
+            results.append(harness.compare(title, functions, baseline="Graph", rounds=301))
     return results
 
 

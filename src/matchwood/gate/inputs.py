@@ -338,9 +338,10 @@ def read_sparse(A: Any, caller: str, square: bool = True) -> Raw:
     if _place(A) == "gpu":
         engines.cupy()
     shape = two_sides(A.shape, caller, square)
-    kind, given = str(A.format), A
-    if kind != "csr":  # in other formats the arrays may be much shorter than the shape
-        resources.require_vertices(caller, max(shape), _place(A))
+    kind = str(A.format)
+    if kind == "csr":
+        return _from_rows(A, shape, caller)
+    resources.require_vertices(caller, max(shape), _place(A))  # other arrays may be much shorter
     try:
         if kind == "dia":
             return _from_diagonals(A, shape, caller)
@@ -357,7 +358,7 @@ def read_sparse(A: Any, caller: str, square: bool = True) -> Raw:
         if str(error).startswith(f"{caller}: "):
             raise
         raise ValueError(f"{caller}: A is a broken {kind.upper()} matrix: {error}") from None
-    return _from_rows(A, shape, caller)._replace(own=A is not given)
+    return _from_rows(A, shape, caller, own=True)
 
 
 def _place(A: Any) -> str:
@@ -367,7 +368,7 @@ def _place(A: Any) -> str:
 def _own(A: Any, name: str, dimensions: int, caller: str) -> Any:
     """An array of the matrix, checked; all but the values must be integers."""
     array: Any = getattr(A, name, None)
-    if engines.location(array) != "gpu":
+    if type(array) is not np.ndarray and engines.location(array) != "gpu":
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{caller}: {name} of A must be an array, got {type(array).__name__}")
         array = arguments.plain(caller, f"{name} of A", array)
@@ -380,21 +381,20 @@ def _own(A: Any, name: str, dimensions: int, caller: str) -> Any:
     return array
 
 
-def _from_rows(A: Any, shape: Shape, caller: str) -> Raw:
+def _from_rows(A: Any, shape: Shape, caller: str, own: bool = False) -> Raw:
     rows, columns = shape
-    indptr, indices = (_own(A, name, 1, caller) for name in ("indptr", "indices"))
+    indptr, indices = _own(A, "indptr", 1, caller), _own(A, "indices", 1, caller)
     data = _own(A, "data", 1, caller)
     # on a GPU, reading indptr[-1] would wait for the device; `Entries` looks at it later
     if engines.location(indptr) == "gpu" and data.size == indices.size:
-        return Raw(rows, indptr, indices, data, columns=columns, spare=True)
+        return Raw(rows, indptr, indices, data, columns=columns, spare=True, own=own)
     # a SciPy matrix may have room for more entries than it holds
     end = int(indptr[-1]) if indptr.size else 0
-    if indices.size > end >= 0:
-        indices = indices[:end]
+    indices = indices[:end] if indices.size > end >= 0 else indices
     if data.size < indices.size:
         raise _no_value_each(data, indices, caller)
-    data = carried(data[: indices.size])
-    return Raw(rows, indptr, indices, data, columns=columns)
+    data = carried(data if data.size == indices.size else data[: indices.size])
+    return Raw(rows, indptr, indices, data, columns=columns, own=own)
 
 
 def _check_before_conversion(A: Any, kind: str, shape: Shape, caller: str) -> None:
@@ -439,7 +439,7 @@ def _from_coordinates(A: Any, shape: Shape, caller: str) -> Raw:
                 f"{caller}: {name} must be within 0..{n - 1}, got {int(array[at])} at entry {at}"
             )
     if data.dtype.kind not in "biuf":  # never weights: only the pattern, or complex values, count
-        return _from_rows(A.tocsr(), shape, caller)._replace(own=True)
+        return _from_rows(A.tocsr(), shape, caller, own=True)
     return sorted_entries(shape, rows, cols, data)
 
 

@@ -211,4 +211,4 @@ def sum_blocks(team: Team, weights: Array, sums: Array) -> None:
 def matched_weight(sums: Array) -> float:
     """The weight of the matching from the sums of blocks; infinite where twice it overflows."""
     with np.errstate(over="ignore"):
-        return float(sums.sum()) / 2
+        return float(np.add.reduce(sums)) / 2

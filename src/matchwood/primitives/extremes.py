@@ -19,7 +19,9 @@ def extremes(values: Any) -> tuple[Any, Any]:
     >>> extremes(np.array([1e-40, -2e-40, 0], np.float32))
     (np.float32(-2e-40), np.float32(1e-40))
     """
-    if engines.location(values) != "gpu" or values.dtype != np.float32:
+    if engines.location(values) != "gpu":
+        return np.minimum.reduce(values), np.maximum.reduce(values)
+    if values.dtype != np.float32:
         return tuple(values.dtype.type(end.item()) for end in (values.min(), values.max()))
     bits = values.view(np.int32)
     least, most = np.int32(bits.min().item()), np.int32(bits.max().item())

@@ -315,8 +315,8 @@ def plan_of(indptr: Array, columns: Array, weights: Array | None, threads: int |
     indices, n = as_unsigned(columns), indptr.size - 1
     part = indptr[1:].astype(np.int64) // TASK
     window = np.arange(n) // WINDOW
-    new = np.flatnonzero((np.diff(part) != 0) | (np.diff(window) != 0)) + 1
-    starts = np.concatenate([[0], new, [n]]).astype(np.int64)
+    new = (part[1:] != part[:-1]) | (window[1:] != window[:-1])
+    starts = np.concatenate([[0], new.nonzero()[0] + 1, [n]]).astype(np.int64)
     team = crew(threads, work=2 * (n + indices.size))
     shapes = (np.empty(starts.size - 1, np.int64) for _ in range(3))
     found = WindowShapes(np.empty(n, np.uint16), *shapes)
@@ -330,9 +330,9 @@ def plan_of(indptr: Array, columns: Array, weights: Array | None, threads: int |
     ends = indptr[starts].astype(np.int64)
     read_there = found.bases == OWN
     near = np.where(read_there, 0, found.sizes)
-    copied = np.where(read_there, 0, np.diff(ends) - near)
-    begins = np.where(read_there, ends[:-1], np.cumsum(near) - near).astype(np.uint64)
-    far_begins = (np.cumsum(copied) - copied).astype(np.uint64)
+    copied = np.where(read_there, 0, ends[1:] - ends[:-1] - near)
+    begins = np.where(read_there, ends[:-1], near.cumsum() - near).astype(np.uint64)
+    far_begins = (copied.cumsum() - copied).astype(np.uint64)
     plan = Plan(
         starts, found.order, found.bases, found.cuts, begins, far_begins,
         np.empty(near.sum(), np.uint16), np.empty(copied.sum(), indices.dtype),
@@ -500,7 +500,7 @@ def iterate(plan: Plan, problem: Any, *, threads: int | None = None) -> tuple[Ar
         np.zeros((2, windows)), np.array([0, math.inf]), np.empty((team.size, WINDOW), dtype),
     )  # fmt: skip
     weights = none if view.data is None else view.data.astype(dtype, copy=False)
-    loses = bool((problem.share == 0).any())
+    loses = not problem.share.all()
     team.run(
         _iterate, view.indptr, as_unsigned(view.indices), weights, problem.share, jumps, plan,
         state, dtype.type(problem.damping), problem.tol, problem.most, loses,

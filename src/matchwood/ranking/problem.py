@@ -102,7 +102,7 @@ def shares(G: Graph, weighted: bool, caller: str) -> tuple[Any, float, float]:
 
     def make() -> tuple[Any, float, float]:
         if not weighted or not G.weighted:
-            sums = engines.xp(G.indptr).diff(G.indptr).astype(np.float64)
+            sums = (G.indptr[1:] - G.indptr[:-1]).astype(np.float64)
         else:
             sums = row_sums(G, caller)
         xp = engines.xp(sums)

@@ -128,7 +128,7 @@ def keys(view: Any, rule: str) -> Any:
     The numbers are uint32 or uint64, where the pattern lives.
     """
     xp = engines.xp(view.indptr)
-    degree = xp.diff(view.indptr).astype(np.int64)
+    degree = (view.indptr[1:] - view.indptr[:-1]).astype(np.int64)
     unsigned = np.uint32 if view.indptr.dtype == np.int32 else np.uint64
     n, m = view.n, view.nnz
     if n == 0:

@@ -80,7 +80,7 @@ def permute(
     indptr, indices = np.zeros(n + 1, kind), np.empty(view.nnz, kind)
     if n == 0:
         return indptr, indices, view.data
-    longest = int(np.diff(view.indptr).max())
+    longest = int((view.indptr[1:] - view.indptr[:-1]).max())
     shift = max(1, longest.bit_length())
     if shift + n.bit_length() > 64:
         raise OverflowError(f"permute: {n} columns and rows of {longest} do not fit 64 bits")

@@ -29,7 +29,7 @@ from matchwood.primitives.inspect import FAULTS, SPREAD, Structure, Symmetry, Va
 
 Array = np.ndarray[Any, Any]
 
-_ZERO = np.uint64(0)
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
 _S29, _S31, _S32 = np.uint64(29), np.uint64(31), np.uint64(32)
 
 # columns of the table
@@ -87,9 +87,9 @@ def _sound_indptr(team: Any, indptr: Array, entries: int, table: Array) -> bool:
     if team.me == 0 and indptr[0] != 0:
         line[_FAULT] = 1
     else:
-        falls = 0
-        for i in range(lo, hi):  # without an end in the middle, which is three times faster
-            falls += indptr[i] > indptr[i + 1]
+        falls, part = 0, indptr[lo : hi + 1]
+        for i in range(np.uint64(hi - lo)):  # without an end in the middle: vectors of rows
+            falls += part[i] > part[i + _ONE]
         for i in range(lo, hi if falls else lo):
             if indptr[i] > indptr[i + 1]:
                 line[_FAULT] = 2
@@ -133,11 +133,12 @@ def _validate(team: Any, indptr: Array, indices: Array, n: int, table: Array) ->
                 line[_FAULT] = 4
                 line[_AT] = k
                 return
-    longest = 0
-    for i in range(lo, hi):
-        start, end = np.int64(indptr[i]), np.int64(indptr[i + 1])
-        longest = max(longest, end - start)
-        if start > 0 and start < end and indices[start] <= indices[start - 1]:
+    part, longest = indptr[lo : hi + 1], indptr.dtype.type(0)
+    for i in range(np.uint64(hi - lo)):  # apart from the next loop, which is no work for vectors
+        longest = max(longest, indptr.dtype.type(part[i + _ONE] - part[i]))
+    for i in range(np.uint64(hi - lo if descents else 0)):
+        start = np.uint64(part[i])
+        if _ZERO < start < np.uint64(part[i + _ONE]) and indices[start] <= indices[start - _ONE]:
             descents -= 1
     line[_DESCENTS] = descents
     line[_LONGEST] = longest
@@ -178,7 +179,6 @@ def _symmetry(team: Any, indptr: Array, indices: Array, names: Any, key: Any, ta
 # entries below the diagonal have been met.  Half of the entries take two reads; nothing is hashed.
 # Patterns of 24,000 to 960,000 entries took 0.2 to 0.75 of the time of hashes by one thread.
 
-_ONE = np.uint64(1)
 _PAIRED_PER_STEP = 8  # entries counted as one step of `crew`: so a pass of up to 0.2 ms runs in
 # the calling thread
 
@@ -262,13 +262,12 @@ def structure(indptr: Array, indices: Array, n: int, *, threads: int | None = No
     table = np.zeros((team.size, WIDTH), np.int64)
     unsigned = np.uint32 if indices.itemsize == 4 else np.uint64
     team.run(_validate, indptr, indices.view(unsigned), n, table)
-    lines = table.tolist()  # a few numbers: NumPy takes 2 us for every step with them
-    faulty = [line for line in lines if line[_FAULT]]
-    if faulty:
-        first = min(faulty, key=lambda line: line[_AT])
-        return Structure(FAULTS[first[_FAULT]], first[_AT], False, 0)
-    ascending = not any(line[_DESCENTS] for line in lines)
-    return Structure("", -1, ascending, max(line[_LONGEST] for line in lines))
+    # a few numbers: NumPy takes 2 us for every step with them
+    faults, places, descents, _, longest, *_ = zip(*table.tolist(), strict=True)
+    if any(faults):
+        at, fault = min(pair for pair in zip(places, faults, strict=True) if pair[1])
+        return Structure(FAULTS[fault], at, False, 0)
+    return Structure("", -1, not any(descents), max(longest))
 
 
 def _hashing_team(indptr: Array, indices: Array, threads: int | None) -> Crew:
@@ -299,11 +298,11 @@ def symmetry_sums(
     team = _hashing_team(indptr, indices, threads)
     table = np.zeros((team.size, WIDTH), np.int64)
     team.run(_symmetry, indptr, indices, names, key, table)
-    return int(table[:, _LOOPS].sum()), int(table[:, _SUM1].sum()), int(table[:, _SUM2].sum())
+    _, _, _, loops, _, sum1, sum2, _ = np.add.reduce(table).tolist()
+    return loops, sum1, sum2
 
 
 _BAD, _ZEROS, _VSUM1, _VSUM2, _VLOOPS, _NEGATIVE_LOOPS = range(6)
-_COUNTED = (_ZEROS, _VSUM1, _VSUM2, _VLOOPS, _NEGATIVE_LOOPS)
 
 
 @kernel
@@ -387,10 +386,9 @@ def value_sums(
     ranges = np.zeros((team.size, WIDTH))
     bits = data.view(np.uint32 if data.itemsize == 4 else np.uint64)
     team.run(_values, indptr, indices, data, bits, names, key, table, ranges)
-    bad = table[table[:, _BAD] >= 0, _BAD]
-    least, most = float(ranges[:, 0].min()), float(ranges[:, 1].max())
-    sums = [int(table[:, k].sum()) for k in _COUNTED]
-    return int(bad.min()) if bad.size else -1, least, most, sums
+    bad = min((at for at in table[:, _BAD].tolist() if at >= 0), default=-1)
+    least, most, *_ = zip(*ranges.tolist(), strict=True)
+    return bad, min(least), max(most), np.add.reduce(table).tolist()[_ZEROS : _NEGATIVE_LOOPS + 1]
 
 
 # The words of an array: see `checksum` of __init__.py.

@@ -51,8 +51,7 @@ def make(costs: Any, maximum: bool) -> Order:
     if width == PREFIX_BITS:  # they fit as they are
         base, most = 0, (1 << width) - 1
     else:
-        ends = codes(np.array([costs.least, costs.most], dtype), raw)
-        base, most = int(ends.min()), int(ends.max())
+        base, most = sorted(codes(np.array([costs.least, costs.most], dtype), raw).tolist())
     drop = max(0, (most - base).bit_length() - (64 - places))
     return raw._replace(base=np.uint64(base), drop=np.uint64(drop), exact=drop == 0)
 

@@ -161,7 +161,7 @@ def _pays_backwards(G: csr.Graph, prepared: bool) -> bool:
     It needs the transpose, or symmetry verified.  A `Graph` is used again, so it keeps these; for a
     raw matrix only skewed degrees make up for the pass over the entries.
     """
-    return prepared or (G.longest_row * G.n >= SKEW * G.nnz and G.has_symmetric_pattern)
+    return prepared or (G.longest_row * G.n > SKEW * G.nnz and G.has_symmetric_pattern)
 
 
 def levels(caller: str, depth_limit: int | None, n: int) -> int:

@@ -290,9 +290,12 @@ def order_cached(
             while mark[by_degree[r]] == PLACED:
                 r += ONE
             start = by_degree[r]
-        found = component(team, csr, mark, queue, start, at, up_to(n), sorter)
-        levels = found.levels
-        if not known and found.end - at > TWO:  # of two vertices this one is the start
+        queue[at], mark[start] = start, PLACED
+        end, levels = at + ONE, ONE
+        if degree_of(csr.indptr, start) > csr.loops:  # it has neighbours
+            found = component(team, csr, mark, queue, start, at, up_to(n), sorter)
+            end, levels = found.end, found.levels
+        if not known and end - at > TWO:  # of two vertices this one is the start
             if small:
                 levels, tried = try_starts(team, csr, mark, queue, spare, at, found, sorter)
             else:
@@ -303,14 +306,14 @@ def order_cached(
             counts[COUNT.searches] += tried
         if stopping(team):
             return
-        if found.end - at < n:
-            for k in range(at, found.end):
+        if end - at < n:
+            for k in range(at, end):
                 scratch.component[queue[k]] = components
         scratch.begins[components] = at
         components += ONE
         counts[COUNT.levels] += np.int64(levels)
-        advance(team, np.int64(found.end - at))
-        at = found.end
+        advance(team, np.int64(end - at))
+        at = end
     if used < given.size:
         counts[COUNT.clash] = 1
         return
@@ -354,11 +357,7 @@ def order(
 def _join(indptr: Array, indices: Array, space: Array, starts: Array, joined: Array) -> None:
     """The pattern and its mirror in one, without loops; `space` has room for both indptr again."""
     n, m = starts.size - 1, indices.size
-    begin, place, mirror = (
-        space[: n + 1],
-        space[n + 1 : 2 * n + 2],
-        space[2 * n + 2 : 2 * n + 2 + m],
-    )
+    begin, place, mirror = space[: n + 1], space[n + 1 :][: n + 1], space[2 * n + 2 :][:m]
     for i in range(n + 1):
         begin[i] = 0
     for k in range(m):
