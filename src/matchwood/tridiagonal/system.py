@@ -97,9 +97,8 @@ class System:
         if verdict == accuracy.WRONG:
             self.refuse_not_finite(b)
         wrong, right = verdict == accuracy.WRONG, True
-        doubtful = wrong
-        if lacking >= 0:  # numbers that overflow can make a pivot zero where the matrix has one
-            doubtful = not (allow_singular and (not wrong or bool(xp.isfinite(x).all())))
+        # products beyond the range of numbers can make a pivot zero where the matrix has one
+        doubtful = wrong or (lacking >= 0 and not allow_singular)
         if doubtful:
             x, lacking, right = repaired(run, xp, (dl, d, du), rows, x, lacking)
         if lacking >= 0 and not allow_singular:
@@ -109,7 +108,7 @@ class System:
         x = engines.moved(xp.ascontiguousarray(x.T).reshape(b.shape), self.where)
         if not (right or allow_singular):
             self._refuse_what_no_check_accepts(b, x)
-        return x, doubtful or verdict == accuracy.HARD
+        return x, (doubtful and lacking < 0) or verdict == accuracy.HARD
 
     def probe(self) -> Any:
         """A right-hand side for a test of the matrix: the product of the matrix with unknowns of
