@@ -47,6 +47,11 @@ def test_no_columns() -> None:
     assert found.x.shape == (900, 0)
     assert found.converged
     assert found.columns == ()
+    assert matchwood.solve(A, b.astype(np.int64)).x.dtype == np.float64
+    with pytest.raises(ValueError, match="solve: maxiter must be at least 0"):
+        matchwood.solve(A, b, maxiter=-1)
+    with pytest.raises(ValueError, match="solve: preconditioner must be one of"):
+        matchwood.solve(A, b, preconditioner="nonsense")
 
 
 def test_shapes_that_do_not_fit() -> None:

@@ -420,7 +420,8 @@ def test_bad_input() -> None:
 
 
 def test_empty_and_tiny() -> None:
-    assert (multilevel(sp.csr_array((0, 0))) @ np.zeros(0)).shape == (0,)
+    for shape in ((0,), (0, 3)):
+        assert (multilevel(sp.csr_array((0, 0))) @ np.zeros(shape, np.float32)).shape == shape
     assert np.allclose(multilevel(sp.csr_array([[4.0]])) @ [2.0], [0.5])
     assert np.allclose(multilevel(sp.csr_array([[4.0, 1.0], [1.0, 4.0]])) @ [5.0, 5.0], [1.0, 1.0])
 
