@@ -185,7 +185,8 @@ def _floating(array: Any, name: str, caller: str) -> Any:
         raise TypeError(f"{caller}: {name} must hold numbers, got {array.dtype}")
     if array.dtype in (np.float32, np.float64):
         return array
-    return array.astype(np.float64)
+    with np.errstate(over="ignore"):  # of long doubles
+        return array.astype(np.float64)
 
 
 def system(
