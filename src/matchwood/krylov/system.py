@@ -357,6 +357,7 @@ class Run:
                 options["callback_type"] = "pr_norm"
         else:
             options["callback"] = recorder.step
+        named = ""
         if limits.method == "minres":  # knows one limit only, CuPy's by another name
             del options["atol"]
             named = "rtol" if "rtol" in inspect.signature(self._solve).parameters else "tol"
@@ -379,6 +380,8 @@ class Run:
             if info != 0 or left <= allowed or not left < 0.5 * before:
                 break
             before = left
+            if named:  # with the same limit it would stop at once
+                options[named] *= MINRES_MARGIN
         if residual is None:  # no method was started
             residual = recorder.residual(x)
         watch.lap("iterations")
