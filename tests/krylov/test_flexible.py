@@ -176,6 +176,8 @@ def test_bad_arguments() -> None:
     for name, method in METHODS.items():
         with pytest.raises(ValueError, match=f"{name}: A must be a square matrix"):
             method(np.ones((2, 3)), b)
+        with pytest.raises(ValueError, match=f"{name}: A must be a square matrix, got Graph"):
+            method(matchwood.graph(A), b)
         with pytest.raises(ValueError, match=rf"{name}: b must have shape \(16,\), got \(3,\)"):
             method(A, [1.0, 2.0, 3.0])
         with pytest.raises(ValueError, match=f"{name}: x0 must have shape"):

@@ -263,8 +263,8 @@ def _started(
     arguments.count(caller, "maxiter", maxiter)
     rtol = arguments.real(caller, "rtol", rtol, 0.0)
     atol = arguments.real(caller, "atol", atol, 0.0)
-    if not hasattr(A, "shape") or len(A.shape) != 2 or A.shape[0] != A.shape[1]:
-        shape = getattr(A, "shape", type(A).__name__)
+    shape = A.shape if hasattr(A, "shape") and hasattr(A, "dtype") else type(A).__name__
+    if isinstance(shape, str) or len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(f"{caller}: A must be a square matrix, got {shape}")
     if engines.location(b) == "cpu":
         b = arguments.plain(caller, "b", b)
