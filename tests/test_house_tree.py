@@ -278,7 +278,7 @@ BUDGET: dict[str, int] = {
     "report": 2721,
     "spanning": 4271,
     "traversal": 4862,
-    "tridiagonal": 5866,
+    "tridiagonal": 5869,
 }
 
 

@@ -250,6 +250,8 @@ def test_arrays_of_any_class_are_taken(wrap) -> None:
 def test_masks_text_and_complex_numbers_are_refused() -> None:
     dl, d, du, b = system(7)
     made, order = factorize(dl, 9 + d, du), np.ma.masked_array(np.arange(7), np.arange(7) == 2)
+    with pytest.raises(ValueError, match="solve_ordered: order must name no place twice"):
+        made.solve_ordered(b[None], np.zeros(b.size, np.int32))
     with pytest.raises(TypeError, match="solve_ordered: order must be an array without a mask"):
         made.solve_ordered(b[None], order)
     for wrong in (b.astype(str), b.astype(complex), np.ma.masked_array(b, order.mask)):

@@ -291,18 +291,21 @@ class Factorization:
         Raises
         ------
         TypeError, ValueError
-            If `b` or `order` have another type or shape, or an element of `order` is no place in
-            `b`.
+            If `b` or `order` have another type or shape, or `order` names what is no place in `b`,
+            or one twice.
         """
         flag("solve_ordered", "transpose", transpose)
         b, order = _ordered_arrays(self._system, b, order)
         if not b.size:
             return b
+        if order is None:
+            return self._solve_ordered(b, order, transpose)
+        holes, named = engines.xp(b).ones(b.shape[1], bool), order[order >= 0]
+        holes[named] = False
+        if int(holes.sum()) + named.size != holes.size:
+            raise ValueError("solve_ordered: order must name no place twice")
         x = self._solve_ordered(b, order, transpose)
-        if order is not None:
-            holes = engines.xp(x).ones(x.shape[1], bool)
-            holes[order[order >= 0]] = False
-            x[:, holes] = 0
+        x[:, holes] = 0
         return x
 
     def _solve_ordered(self, b: Any, order: Any, transpose: bool) -> Any:
