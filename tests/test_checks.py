@@ -217,6 +217,13 @@ def test_all_of_a_preconditioner_is_checked():
     A = sp.csr_array(sp.diags_array([[-1.0] * 9, [3.0] * 10, [-2.0] * 9], offsets=[-1, 0, 1]))
     own = sp.linalg.aslinearoperator(sp.csr_array(sp.eye_array(10)))
     check.check_preconditioner(A, own)  # says nothing of itself
+
+    def third(x):
+        return (x / 3).astype(np.float32)
+
+    rounded = sp.linalg.LinearOperator((10, 10), third, third, dtype=np.float32)
+    rounded.precision = "float64"  # inside
+    check.check_preconditioner(A, rounded)
     for wrong, message in (
         (sp.linalg.LinearOperator((10, 10), lambda x: x**2, lambda x: x, dtype=float), "not M x"),
         (sp.linalg.LinearOperator((10, 10), A.dot, A.dot, dtype=float), "but x.(M.H y) is"),

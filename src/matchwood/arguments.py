@@ -118,6 +118,8 @@ def numbers(function: str, name: str, value: Any, *, size: int | None = None) ->
     if size is not None and array.size != size:
         raise ValueError(f"{function}: {name} must have {size} elements, got {array.size}")
     if array.dtype.kind == "f":
+        with np.errstate(over="ignore"):  # of long doubles what float64 holds
+            array = array.astype(np.float64) if array.dtype.itemsize > 8 else array
         good = np.isfinite(array)
         if not bool(good.all()):
             at = int(good.argmin())
@@ -128,10 +130,8 @@ def numbers(function: str, name: str, value: Any, *, size: int | None = None) ->
 def same_size(function: str, name: str, array: Any, other_name: str, other: Any) -> None:
     """Raise unless the two arrays have the same number of elements."""
     if array.size != other.size:
-        raise ValueError(
-            f"{function}: {name} must have the size of {other_name}, "
-            f"got {array.size} and {other.size}"
-        )
+        sizes = f"{array.size} and {other.size}"
+        raise ValueError(f"{function}: {name} must have the size of {other_name}, got {sizes}")
 
 
 def integer(function: str, name: str, value: Any) -> int:

@@ -47,6 +47,11 @@ def test_no_columns() -> None:
     assert found.x.shape == (900, 0)
     assert found.converged
     assert found.columns == ()
+    assert matchwood.solve(A, b.astype(np.int64)).x.dtype == np.float64
+    with pytest.raises(ValueError, match="solve: maxiter must be at least 0"):
+        matchwood.solve(A, b, maxiter=-1)
+    with pytest.raises(ValueError, match="solve: preconditioner must be one of"):
+        matchwood.solve(A, b, preconditioner="nonsense")
 
 
 def test_shapes_that_do_not_fit() -> None:
@@ -107,6 +112,20 @@ def test_minres_of_an_indefinite_matrix(dtype: type) -> None:
         )
         assert found.converged, found
         check_solution(A, b, found, rtol=rtol)
+
+
+def test_minres_goes_on_where_it_stopped_too_early() -> None:
+    """It measures residuals in the norm of the preconditioner."""
+    A = matchwood.generators.grid((30, 30)).astype(np.float64)
+    A = sp.csr_array(sp.diags_array(A.sum(axis=1) + 0.1) - A)
+    for b in (np.ones(900), np.arange(900.0)):
+        for preconditioner in ("jacobi", "tridiagonal", "algebraic_tridiagonal"):
+            found = matchwood.solve(A, b, method="minres", preconditioner=preconditioner)
+            check_solution(A, b, found)
+            assert found.converged
+            assert found.residuals.size == found.iterations + 1
+    few = matchwood.solve(A, b, method="minres", preconditioner="jacobi", maxiter=20)
+    assert (few.converged, few.iterations) == (False, 20)
 
 
 def test_minres_takes_only_definite_preconditioners() -> None:

@@ -70,6 +70,46 @@ def test_flexible_methods_solve(name: str) -> None:
     assert info == 0
 
 
+class Other:
+    """What it returns has another shape."""
+
+    shape = (576, 576)
+
+    def __init__(self, *returned: int) -> None:
+        self.returned = returned
+
+    def __matmul__(self, r: np.ndarray) -> np.ndarray:
+        return np.ones(self.returned)
+
+
+@looped("returned", ((3,), (5000,), (576, 1)))
+def test_a_preconditioner_that_returns_another_shape(returned: tuple[int, ...]) -> None:
+    A, b = system()
+    with pytest.raises(ValueError, match=r"preconditioner must return shape \(576,\), got"):
+        matchwood.solve(A, b, preconditioner=Other(*returned), method="fcg")
+
+
+def test_restarts_that_never_come() -> None:
+    """No memory is taken for them."""
+    A, b = system()
+    expected = fgmres(A, b, restart=400, rtol=1e-10)
+    for restart in (10**6, 10**12, 2**62):
+        x, info = fgmres(A, b, restart=restart, rtol=1e-10)
+        assert info == expected[1] == 0
+        assert np.array_equal(x, expected[0])
+
+
+@looped("scale", ("1e-250", "1e250"))
+def test_own_preconditioners_of_very_large_and_small_matrices(scale: str) -> None:
+    """They are for the matrix as it is, and the methods see one that is scaled."""
+    A, b = system()
+    A *= float(scale)
+    for M in (jacobi(A), multilevel(A, cycle="V"), sp.diags_array(1 / A.diagonal()).tocsr()):
+        for method in ("bicgstab", "cg", "gmres", *METHODS):
+            assert matchwood.solve(A, b, preconditioner=M, method=method).converged
+    assert matchwood.solve(A, np.stack([b, b], axis=1), preconditioner=multilevel(A)).converged
+
+
 def test_breakdowns_are_reported() -> None:
     A = sp.csr_array(np.diag([1.0, -1.0]))
     assert fcg(A, [1.0, 1.0])[1] == -1
@@ -136,6 +176,8 @@ def test_bad_arguments() -> None:
     for name, method in METHODS.items():
         with pytest.raises(ValueError, match=f"{name}: A must be a square matrix"):
             method(np.ones((2, 3)), b)
+        with pytest.raises(ValueError, match=f"{name}: A must be a square matrix, got Graph"):
+            method(matchwood.graph(A), b)
         with pytest.raises(ValueError, match=rf"{name}: b must have shape \(16,\), got \(3,\)"):
             method(A, [1.0, 2.0, 3.0])
         with pytest.raises(ValueError, match=f"{name}: x0 must have shape"):
@@ -223,6 +265,30 @@ def test_components_on_different_scales(scale: str) -> None:
     found = solve_laplacian(graph, np.random.default_rng(0).standard_normal(1200))
     assert found.converged
     assert found.iterations < 30
+
+
+@looped("scale", ("1e-300", "1e300"))
+def test_laplacians_of_very_light_and_heavy_edges(scale: str) -> None:
+    """With vertices without edges, and columns on different scales."""
+    W = sp.block_diag((matchwood.generators.path(5), np.zeros((2, 2))), format="csr")
+    b = np.random.default_rng(0).standard_normal((7, 3))
+    expected = solve_laplacian(W, b).x
+    for preconditioner in ("multilevel", "jacobi", None):
+        found = solve_laplacian(float(scale) * W, b, preconditioner=preconditioner)
+        assert found.converged
+        assert np.allclose(found.x * float(scale), expected, rtol=1e-6, atol=1e-8)
+        assert np.array_equal(found.columns[1].x, found.x[:, 1])
+    powers = np.array([1e-290, 1.0, 1e300])
+    found = solve_laplacian(W, b * powers)
+    assert np.allclose(found.x / powers, expected, rtol=1e-6, atol=1e-8)
+    assert not solve_laplacian(W, np.full(7, 1e308)).x.any()  # their sum is no number
+    with pytest.raises(OverflowError, match="solve_laplacian: the solution is beyond the range"):
+        solve_laplacian(1e-300 * W, b * 1e100)
+
+
+def test_laplacians_without_vertices() -> None:
+    for shape in ((0,), (0, 2)):
+        assert solve_laplacian(sp.csr_array((0, 0)), np.zeros(shape)).x.shape == shape
 
 
 @pytest.mark.slow

@@ -200,6 +200,8 @@ def test_bad_arguments() -> None:
         (lambda: hub_order(A, method="x"), ValueError, "hub_order: method must be one of 'sort'"),
         (lambda: locality_ordering(A, "x"), ValueError, "locality_ordering: method must be one of"),
         (lambda: locality_ordering(A, refine="x"), ValueError, "refine must be one of None"),
+        (lambda: locality_ordering(A, refine="log_gap", fraction=0.0), ValueError,
+         "locality_ordering: fraction must be above 0"),
         (lambda: locality_ordering(A, rng="x"), TypeError, "locality_ordering: rng must be an int"),
         (lambda: shingle_order(A, rng=-1), ValueError, "shingle_order: rng must lie in 0"),
         (lambda: shingle_order(A, rng=1.5), TypeError, "shingle_order: rng must be an integer"),

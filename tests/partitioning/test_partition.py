@@ -6,6 +6,7 @@ import math
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -312,6 +313,21 @@ REFUSED: dict[str, tuple[type[Exception], str, Any]] = {
     "rng": (TypeError, "rng must be", {"rng": "a"}),
     "engine": (ValueError, "engine", {"engine": "tpu"}),
 }  # fmt: skip
+
+
+def test_weights_longer_than_doubles() -> None:
+    """They count as float64 has them; and where it has none, they are refused without a warning."""
+    A = matchwood.generators.path(6)
+    long = np.longdouble
+    nearly = np.full(6, 1 - long(2) ** -60)  # was cut to 0
+    P = matchwood.partition(A, 2, vertex_weights=nearly, block_weights=np.array([1, 2], long))
+    assert P.weights.tolist() == [2, 4]
+    if np.finfo(long).maxexp > 1024:
+        for find in (partial(matchwood.partition, k=2), matchwood.vertex_separator):
+            with pytest.raises(ValueError, match="vertex_weights must be finite, got inf at 0"):
+                find(A, vertex_weights=np.full(6, long("1e4000")))
+            with pytest.raises(ValueError, match="vertex_weights must not all be 0"):
+                find(A, vertex_weights=np.full(6, long("1e-4000")))
 
 
 def test_extreme_numbers() -> None:

@@ -332,6 +332,15 @@ def test_dominant_rows_are_left_out() -> None:
     assert np.allclose(A @ x, b)
 
 
+def test_pairs_that_are_dominant() -> None:
+    """The second pass finds nothing to merge, so the first one makes no level."""
+    A = sp.csr_array(sp.kron(sp.eye_array(30), sp.csr_array([[2.0, -1.0], [-1.0, 2.0]])))
+    for interpolation in ("plain", "smoothed"):
+        M = multilevel(A, interpolation=interpolation, coarsest=1)
+        assert [level.note for level in M.levels] == ["every row is diagonally dominant"]
+        check_multilevel(A, M)
+
+
 @pytest.mark.parametrize("dtype", some([np.float64, np.float32]))
 def test_singular_matrices(dtype: type) -> None:
     A = matchwood.generators.grid((20, 20)).astype(dtype)
@@ -420,7 +429,8 @@ def test_bad_input() -> None:
 
 
 def test_empty_and_tiny() -> None:
-    assert (multilevel(sp.csr_array((0, 0))) @ np.zeros(0)).shape == (0,)
+    for shape in ((0,), (0, 3)):
+        assert (multilevel(sp.csr_array((0, 0))) @ np.zeros(shape, np.float32)).shape == shape
     assert np.allclose(multilevel(sp.csr_array([[4.0]])) @ [2.0], [0.5])
     assert np.allclose(multilevel(sp.csr_array([[4.0, 1.0], [1.0, 4.0]])) @ [5.0, 5.0], [1.0, 1.0])
 

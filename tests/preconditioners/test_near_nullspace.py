@@ -241,6 +241,8 @@ def test_one_candidate_scales_the_matrix() -> None:
         check_multilevel(scaled, M)
         assert np.allclose(M @ b, (multilevel(A, coarsest=20, **options) @ (b / d)) / d, rtol=1e-4)
         assert np.array_equal(M.refresh(scaled) @ b, M @ b)
+        with pytest.raises(ValueError, match="refresh: A must have entries at the same places"):
+            M.refresh(scaled[:100, :100])
     with_it = matchwood.solve(scaled, b, near_nullspace=1 / d)
     without = matchwood.solve(scaled, b, preconditioner="multilevel")
     assert with_it.iterations < without.iterations

@@ -13,7 +13,7 @@ from bench.tridiagonal import accuracy
 from bench.tridiagonal.kinds import KINDS
 from matchwood.check import check_tridiagonal_solution
 from matchwood.tridiagonal import block_tridiagonal, factorize, solve
-from support import THREADS
+from support import THREADS, looped
 
 SIZES = [0, 1, 2, 3, 7, 64, 126, 127, 128, 129, 130, 256, 1023, 1024, 1025, 2049, 16_385, 40_011]
 
@@ -151,6 +151,21 @@ def test_singular_row_is_named(row: int) -> None:
             block_tridiagonal.solve(0 * eye, eye, 0 * eye, np.ones((n, 2)), threads=threads)
 
 
+@looped("scale", ("1e-300", "1e-200", "1e200", "1e300"))
+def test_allow_singular_on_any_scale(scale: str) -> None:
+    """Products inside leave the range of numbers; the matrix is as good as with scale 1."""
+    rng = np.random.default_rng(0)
+    dl, d, du, b = rng.uniform(-0.5, 0.5, (4, 400))
+    d = 1 + abs(d)
+    expected = solve(dl, d, du, b)
+    system = [float(scale) * part for part in (dl, d, du)]
+    made = factorize(*system, allow_singular=True)
+    for x in (
+        solve(*system, b, allow_singular=True), made.solve(b), made.solve_ordered(b[None])[0],
+    ):  # fmt: skip
+        assert np.allclose(x * float(scale), expected, rtol=1e-12)
+
+
 def test_singular_by_its_values() -> None:
     n = 129  # the path's adjacency matrix with an odd number of vertices
     one, zero = np.ones(n), np.zeros(n)
@@ -235,6 +250,8 @@ def test_arrays_of_any_class_are_taken(wrap) -> None:
 def test_masks_text_and_complex_numbers_are_refused() -> None:
     dl, d, du, b = system(7)
     made, order = factorize(dl, 9 + d, du), np.ma.masked_array(np.arange(7), np.arange(7) == 2)
+    with pytest.raises(ValueError, match="solve_ordered: order must name no place twice"):
+        made.solve_ordered(b[None], np.zeros(b.size, np.int32))
     with pytest.raises(TypeError, match="solve_ordered: order must be an array without a mask"):
         made.solve_ordered(b[None], order)
     for wrong in (b.astype(str), b.astype(complex), np.ma.masked_array(b, order.mask)):

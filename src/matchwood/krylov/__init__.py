@@ -21,17 +21,10 @@ from matchwood.components import connected_components
 from matchwood.errors import EngineUnavailable
 from matchwood.gate import graph as csr
 from matchwood.gate.views import sparse_matrix
+from matchwood.krylov import system
 from matchwood.krylov.flexible import fbicgstab, fcg, fgmres
 from matchwood.krylov.result import Solution
 from matchwood.krylov.system import PRECONDITIONERS as PRECONDITIONERS
-from matchwood.krylov.system import (
-    Limits,
-    Run,
-    candidates,
-    expect_preconditioner,
-    fitting,
-    problem,
-)
 from matchwood.stopwatch import Stopwatch
 
 __all__ = ["Solution", "fbicgstab", "fcg", "fgmres", "solve", "solve_laplacian"]
@@ -184,15 +177,15 @@ def solve(
     atol = arguments.real(caller, "atol", atol, 0.0)
     maxiter = arguments.count(caller, "maxiter", maxiter)
     history = arguments.flag(caller, "history", history)
-    asked = problem(A, b, x0, true_solution, caller, engine, threads)
+    asked = system.problem(A, b, x0, true_solution, caller, engine, threads)
     rtol = RTOL[asked.matrix.dtype] if rtol is None else arguments.real(caller, "rtol", rtol, 0.0)
     atol = float(np.ldexp(atol, -asked.right_shift))
-    expect_preconditioner(caller, preconditioner, asked.G.n)
+    system.expect_preconditioner(caller, preconditioner, asked.G.n)
     tried: list[tuple[str, str]] = []
     best: Solution | None = None
     automatic = near_nullspace is None and isinstance(preconditioner, str)
     automatic = automatic and preconditioner == "auto"
-    for name, make in candidates(asked.G, preconditioner, method, threads, near):
+    for name, make in system.candidates(asked.G, preconditioner, method, threads, near):
         watch = Stopwatch()
         try:
             operator = make()
@@ -202,8 +195,9 @@ def solve(
             tried.append((name, str(error)))
             continue
         watch.lap("setup")
-        taken = fitting(asked.G, operator) if method == "auto" else method
-        run = Run(asked, Limits(taken, rtol, atol, maxiter, restart), history, threads)
+        taken = system.fitting(asked.G, operator) if method == "auto" else method
+        limits = system.Limits(taken, rtol, atol, maxiter, restart)
+        run = system.Run(asked, limits, history, threads)
         found = dataclasses.replace(run(operator, watch), method=taken)
         if automatic and operator is not None and "," not in name:
             name = operator.name
@@ -217,7 +211,8 @@ def solve(
     if len(tried) > 1 or not best.converged:
         name, said = tried[used]
         tried[used] = (name, "used" if said == "used" else f"used; {said}")
-    return dataclasses.replace(best, x=asked.unscaled(best.x), tried=tuple(tried))
+    x = system.unscaled(caller, best.x, asked.shift, asked.place)
+    return dataclasses.replace(best, x=x, tried=tuple(tried))
 
 
 def _better(one: Solution, other: Solution) -> bool:
@@ -241,8 +236,8 @@ def _solve_columns(
             wanted = f"({G.n}, {given['b'].shape[1]})" if name != "b" else f"({G.n}, k)"
             raise ValueError(f"{caller}: {name} must have shape {wanted}, got {array.shape}")
     if given["b"].shape[1] == 0:
-        seconds = {"setup": 0.0, "iterations": 0.0}
-        return Solution(given["b"].copy(), 0, True, 0, np.zeros(1), None, None, seconds)
+        zero = solve(G, engines.xp(given["b"]).zeros(G.n, given["b"].dtype), **options)
+        return dataclasses.replace(zero, x=zero.x[:, None][:, :0])
     preconditioner = options["preconditioner"]
     found: list[Solution] = []
     for j in range(given["b"].shape[1]):
@@ -353,7 +348,7 @@ def solve_laplacian(
     if call.engine == "reference":
         raise EngineUnavailable(f"{caller} has no {call.engine!r} engine")
     G, place = call.graph, call.given.engine
-    expect_preconditioner(caller, preconditioner, G.n)
+    system.expect_preconditioner(caller, preconditioner, G.n)
     if engines.location(b) == "cpu":
         b = arguments.plain(caller, "b", b)
     if engines.location(b) != place:
@@ -363,12 +358,15 @@ def solve_laplacian(
         raise ValueError(f"{caller}: b must have shape ({G.n},) or ({G.n}, k), got {b.shape}")
     if b.dtype.kind not in "fiub":
         raise TypeError(f"{caller}: b must be real, got {b.dtype}")
+    with np.errstate(over="ignore"):  # longer types have larger numbers
+        b = b.astype(np.float64)
     if not bool(engines.xp(b).isfinite(b).all()):
         raise ValueError(f"{caller}: b must be finite")
-    W, L = _laplacian_of(G, caller)
+    W, L, power = _laplacian_of(G, caller)
     parts = connected_components(W, threads=threads)
     labels, count = parts.labels, int(parts.count)
-    b = b.astype(np.float64)
+    powers = system.exponent(system.largest(b), b.dtype)
+    b = system.scaled(b, -powers)
     right = _centred(b, labels, count)
     right = _centred(right * (abs(right) > ROUNDING * abs(b)), labels, count)
     if isinstance(preconditioner, str) and preconditioner == "multilevel":
@@ -379,7 +377,9 @@ def solve_laplacian(
         L, right, preconditioner=preconditioner,
         method="auto", rtol=rtol, maxiter=maxiter, history=history, threads=threads,
     )  # fmt: skip
-    return dataclasses.replace(found, x=engines.moved(_centred(found.x, labels, count), place))
+    x = system.unscaled(caller, _centred(found.x, labels, count), powers - power, place)
+    columns = (dataclasses.replace(one, x=x[:, j]) for j, one in enumerate(found.columns))
+    return dataclasses.replace(found, x=x, columns=tuple(columns))
 
 
 class _Centred:
@@ -401,25 +401,27 @@ class _Centred:
         return _centred(self._made @ r, self._labels, self._count)
 
 
-def _laplacian_of(G: Any, caller: str) -> tuple[Any, Any]:
-    """W and L as sparse matrices; L has 1 on the diagonal of vertices without neighbours."""
+def _laplacian_of(G: Any, caller: str) -> tuple[Any, Any, int]:
+    """W, and L with 1 for vertices without neighbours, of weights times 2^-power; and the power."""
     view = G.undirected_weights(caller)
     data = view.data.astype(np.float64, copy=False)  # rows of L must add up to 0
+    power = int(system.exponent(system.largest(data), data.dtype))
+    data = system.scaled(data, -power)
     W = sparse_matrix(view.indptr, view.indices, data, (G.n, G.n))
     degree = engines.xp(data).asarray(W.sum(axis=1)).ravel()
     diagonal = degree + (degree == 0)
     if engines.location(data) == "gpu":
         from cupyx.scipy import sparse
 
-        return W, (sparse.diags(diagonal, format="csr") - W).tocsr()
+        return W, (sparse.diags(diagonal, format="csr") - W).tocsr(), power
     import scipy.sparse as sp
 
-    return W, sp.csr_array(sp.diags_array(diagonal) - W)
+    return W, sp.csr_array(sp.diags_array(diagonal) - W), power
 
 
 def _centred(b: Any, labels: Any, count: int) -> Any:
     """b, or its columns, less the mean of each component."""
-    columns = b.reshape(b.shape[0], -1)
+    columns = b[:, None] if b.ndim == 1 else b
     if count == 1:
         return (columns - columns.mean(axis=0)).reshape(b.shape)
     if engines.location(b) == "gpu":  # bincount of CuPy waits for the device

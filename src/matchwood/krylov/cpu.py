@@ -141,7 +141,9 @@ def fcg(
     rows = rows_of(A.indptr, A.indices, A.data)
     team = crew(threads, work=A.indices.size + 4 * n)
     for k in range(maxiter):
-        v = v._replace(z=r.copy() if M is None else np.asarray(M @ r, kind))
+        v = v._replace(z=r.copy() if M is None else np.ascontiguousarray(M @ r, kind))
+        if v.z.shape != b.shape:  # the kernel reads one number a row
+            raise ValueError(f"solve: preconditioner must return shape {b.shape}, got {v.z.shape}")
         team.run(_advance, rows, bounds, v, sums, found, k == 0)
         if not found[ALONG] > 0:
             return x, -1

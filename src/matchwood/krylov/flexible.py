@@ -213,35 +213,33 @@ def fgmres(
     for _ in range(maxiter):
         if left <= allowed:
             return x, 0
-        basis, towards = [r / left], []
-        H = np.zeros((restart + 1, restart))
-        right = np.zeros(restart + 1)
-        right[0] = left
+        basis, towards, right = [r / left], [], [left]
+        columns: list[Any] = []  # of R
         turns: list[tuple[float, float]] = []
         steps = 0
-        for j in range(restart):
+        for j in range(min(restart, max(20, r.size))):  # no more directions than rows
             towards.append(basis[j] if M is None else M @ basis[j])
             w = A @ towards[j]
             parts = []
             for one in basis:  # modified Gram-Schmidt
                 parts.append(one @ w if on_gpu else float(one @ w))
                 w = w - parts[-1] * one
-            H[: j + 2, j] = engines.cupy().stack([*parts, (w @ w) ** 0.5]).get() if on_gpu else [
-                *parts, norm(w)
-            ]  # fmt: skip
-            length = H[j + 1, j]
+            parts.append((w @ w) ** 0.5 if on_gpu else norm(w))
+            h = np.array(engines.cupy().stack(parts).get() if on_gpu else parts, np.float64)
+            length = h[j + 1]
             if not np.isfinite(length):
                 return x, -1
             for i, (c, s) in enumerate(turns):
-                H[i, j], H[i + 1, j] = c * H[i, j] + s * H[i + 1, j], c * H[i + 1, j] - s * H[i, j]
-            both = float(np.hypot(H[j, j], length))
+                h[i], h[i + 1] = c * h[i] + s * h[i + 1], c * h[i + 1] - s * h[i]
+            both = float(np.hypot(h[j], length))
             if both == 0:
                 break
             steps = j + 1
-            c, s = H[j, j] / both, length / both
+            c, s = h[j] / both, length / both
             turns.append((c, s))
-            H[j, j] = both
-            right[j], right[j + 1] = c * right[j], -s * right[j]
+            h[j] = both
+            columns.append(h[:steps])
+            right[j:] = c * right[j], -s * right[j]
             if callback is not None:
                 callback(abs(right[j + 1]) / size)
             if abs(right[j + 1]) <= allowed or length == 0:
@@ -249,7 +247,8 @@ def fgmres(
             basis.append(w / float(length))
         if steps == 0:
             return x, -1
-        y = np.linalg.solve(np.triu(H[:steps, :steps]), right[:steps])
+        R = np.stack([np.pad(h, (0, steps - h.size)) for h in columns], axis=1)
+        y = np.linalg.solve(R, right[:steps])
         for factor, direction in zip(y, towards, strict=False):
             x += float(factor) * direction
         r = right_side - A @ x
@@ -264,8 +263,8 @@ def _started(
     arguments.count(caller, "maxiter", maxiter)
     rtol = arguments.real(caller, "rtol", rtol, 0.0)
     atol = arguments.real(caller, "atol", atol, 0.0)
-    if not hasattr(A, "shape") or len(A.shape) != 2 or A.shape[0] != A.shape[1]:
-        shape = getattr(A, "shape", type(A).__name__)
+    shape = A.shape if hasattr(A, "shape") and hasattr(A, "dtype") else type(A).__name__
+    if isinstance(shape, str) or len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(f"{caller}: A must be a square matrix, got {shape}")
     if engines.location(b) == "cpu":
         b = arguments.plain(caller, "b", b)

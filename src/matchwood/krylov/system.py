@@ -80,19 +80,6 @@ class Problem:
     right_shift: int
     place: str  # where the solution goes: where the matrix was given
 
-    def unscaled(self, x: Any) -> Any:
-        """The solution of the system that was given, where it was given."""
-        if self.shift == 0:
-            return engines.moved(x, self.place)
-        xp = engines.xp(x)
-        with np.errstate(over="ignore", under="ignore"):
-            answer = xp.ldexp(x, self.shift)
-        largest = float(abs(x).max())
-        there = float(abs(answer).max())
-        if np.isfinite(largest) and largest and not np.finfo(x.dtype).tiny <= there < np.inf:
-            raise OverflowError(f"solve: the solution is beyond the range of {x.dtype}")
-        return engines.moved(answer, self.place)
-
 
 def problem(
     A: Any, b: Any, x0: Any, true_solution: Any, caller: str, engine: str | None = None,
@@ -105,8 +92,7 @@ def problem(
     G, place = call.graph, call.given.engine
     view = G.directed_weights(caller)
     data = view.data
-    xp = engines.xp(data)
-    size = _largest(data)
+    size = largest(data)
     if not np.isfinite(size):  # also where one is NaN
         G.undirected_weights(caller)  # names the entry
     right = call.here(_vector(b, "b", G.n, place))
@@ -119,32 +105,48 @@ def problem(
         for array, name in ((x0, "x0"), (true_solution, "true_solution"))
     )
     right = right.astype(kind, copy=False)
-    exponent, right_exponent = _exponent(size, kind), _exponent(_largest(right), kind)
-    if exponent or data.dtype != kind:
+    power, right_power = int(exponent(size, kind)), int(exponent(largest(right), kind))
+    if power or data.dtype != kind:
         wide = data.astype(kind, copy=False)
-        G = csr.as_graph((view.indptr, view.indices, _scaled(xp, wide, -exponent)), caller)
-    shift = right_exponent - exponent
-    start, true = (None if array is None else _scaled(xp, array, -shift) for array in (start, true))
-    right = _scaled(xp, right, -right_exponent)
+        G = csr.as_graph((view.indptr, view.indices, scaled(wide, -power)), caller)
+    shift = right_power - power
+    start, true = (None if array is None else scaled(array, -shift) for array in (start, true))
+    right = scaled(right, -right_power)
     if not bool(right.any()):  # then x is 0, as for SciPy
         start = None
-    return Problem(G, G.sparse_weights(), right, start, true, shift, right_exponent, place)
+    return Problem(G, G.sparse_weights(), right, start, true, shift, right_power, place)
 
 
-def _scaled(xp: Any, array: Any, power: int) -> Any:
-    with np.errstate(under="ignore"):
-        return xp.ldexp(array, power) if power else array
+def unscaled(caller: str, x: Any, power: Any, place: str) -> Any:
+    """The solution of the system that was given, times 2^power for each column, where it was."""
+    answer = scaled(x, power)
+    if answer is not x:
+        tiny = np.finfo(x.dtype).tiny
+        largest, there = (abs(array).max(axis=0) for array in (x, answer))
+        lost = ~((there >= tiny) & (there < np.inf)) & (largest > 0) & (largest < np.inf)
+        if bool(lost.any()):
+            raise OverflowError(f"{caller}: the solution is beyond the range of {x.dtype}")
+    return engines.moved(answer, place)
 
 
-def _largest(array: Any) -> float:
-    """The largest absolute value; NaN where there is one."""
-    return float(abs(array).max()) if array.size else 0.0
+def scaled(array: Any, power: Any) -> Any:
+    """The array, or its columns, times 2^power; itself where there is nothing to do."""
+    if not np.any(power):
+        return array
+    xp = engines.xp(array)
+    with np.errstate(over="ignore", under="ignore"):
+        return xp.ldexp(array, power if isinstance(power, int) else xp.asarray(power))
 
 
-def _exponent(largest: float, kind: Any) -> int:
-    """The exponent of the largest number if it is outside SAFE_EXPONENT, else 0."""
-    power = int(np.frexp(largest)[1]) if largest else 0
-    return power if abs(power) > SAFE_EXPONENT[kind] else 0
+def largest(array: Any) -> Any:
+    """The largest absolute value of each column; NaN where there is one."""
+    return engines.moved(abs(array).max(axis=0), "cpu") if len(array) else np.zeros(array.shape[1:])
+
+
+def exponent(largest: Any, kind: Any) -> Any:
+    """The exponents of the numbers that are outside SAFE_EXPONENT, 0 for others."""
+    power = np.frexp(largest)[1]
+    return np.where(abs(power) > SAFE_EXPONENT[np.dtype(kind)], power, 0)
 
 
 def _vector(array: Any, name: str, n: int, where: str) -> Any:
@@ -326,16 +328,14 @@ class Run:
     ) -> None:  # fmt: skip
         self._asked, self._limits, self._history = asked, limits, history
         method = limits.method
-        self._solve: Any = flexible.METHODS.get(method)
+        place = "cupyx.scipy" if asked.G.engine == "gpu" else "scipy"
+        self._linalg = importlib.import_module(f"{place}.sparse.linalg")
+        self._solve: Any = flexible.METHODS.get(method) or getattr(self._linalg, method, None)
         if method == "fcg" and asked.G.engine == "cpu":
             self._solve = functools.partial(cpu.fcg, threads=threads)
         elif method == "fcg":
             self._solve = functools.partial(flexible.noticed_fcg, late=not history)
-        if self._solve is not None:
-            return
-        place = "cupyx.scipy" if asked.G.engine == "gpu" else "scipy"
-        self._solve = getattr(importlib.import_module(f"{place}.sparse.linalg"), method, None)
-        if self._solve is None:
+        elif self._solve is None:
             raise EngineUnavailable(f"solve: this version of CuPy has no {method}")
 
     def __call__(self, operator: Any, watch: Stopwatch) -> Solution:
@@ -343,14 +343,21 @@ class Run:
         recorder = Recorder(asked.matrix, asked.right, asked.start, asked.true, self._history)
         limits = self._limits
         allowed = max(limits.rtol * recorder.size, limits.atol)
-        options: dict[str, Any] = {"M": operator, "rtol": limits.rtol, "atol": limits.atol}
+        M: Any = operator
+        if M is not None and asked.shift != asked.right_shift:  # it may be for the given matrix
+            apply = getattr(M, "__matmul__", None) or M.matvec
+            power = -int(exponent(largest(apply(asked.right)), asked.right.dtype))
+            M = self._linalg.LinearOperator(
+                M.shape, lambda r: scaled(apply(r), power), dtype=asked.right.dtype
+            )
+        options: dict[str, Any] = {"M": M, "rtol": limits.rtol, "atol": limits.atol}
         if limits.method in ("gmres", "fgmres"):
-            options |= {"callback": recorder.estimate}
-            options |= {"restart": limits.restart or RESTART}
+            options |= {"callback": recorder.estimate, "restart": limits.restart or RESTART}
             if limits.method == "gmres":
                 options["callback_type"] = "pr_norm"
         else:
             options["callback"] = recorder.step
+        named = ""
         if limits.method == "minres":  # knows one limit only, CuPy's by another name
             del options["atol"]
             named = "rtol" if "rtol" in inspect.signature(self._solve).parameters else "tol"
@@ -373,6 +380,8 @@ class Run:
             if info != 0 or left <= allowed or not left < 0.5 * before:
                 break
             before = left
+            if named:  # with the same limit it would stop at once
+                options[named] *= MINRES_MARGIN
         if residual is None:  # no method was started
             residual = recorder.residual(x)
         watch.lap("iterations")

@@ -57,7 +57,7 @@ def check_preconditioner(A: Any, M: Any) -> None:
         with np.errstate(over="ignore", invalid="ignore"):  # NaN is refused below
             if getattr(M, "cycle", None) != "K":
                 inside = np.dtype(getattr(M, "precision", None) or kind).name
-                _check_vectors(M, x, y, ROUNDING[inside])
+                _check_vectors(M, x, y, max(ROUNDING[inside], ROUNDING[kind.name]))
             elif not np.array_equal(M @ (2 * x), 2 * (M @ x)):
                 raise CheckFailed("preconditioner: M (2 x) is not 2 M x")
 

@@ -234,7 +234,8 @@ def _class(engine: str) -> Any:
             if columns.ndim == 1 and columns.dtype == self.dtype and columns.flags.c_contiguous:
                 return self._core.apply(columns.reshape(1, -1), transpose).reshape(-1)
             xp = engines.cupy() if engine == "gpu" else np
-            rows = columns.reshape(self.shape[0], -1).T.astype(self.dtype, copy=False)
+            rows = (columns[:, None] if columns.ndim == 1 else columns).T
+            rows = rows.astype(self.dtype, copy=False)
             if engine == "gpu":  # the CPU's solvers take columns as they lie
                 rows = xp.ascontiguousarray(rows)
             answer = self._core.apply(rows, transpose).T.reshape(columns.shape)

@@ -97,9 +97,8 @@ class System:
         if verdict == accuracy.WRONG:
             self.refuse_not_finite(b)
         wrong, right = verdict == accuracy.WRONG, True
-        doubtful = wrong
-        if lacking >= 0:  # numbers that overflow can make a pivot zero where the matrix has one
-            doubtful = not (allow_singular and (not wrong or bool(xp.isfinite(x).all())))
+        # products beyond the range of numbers can make a pivot zero where the matrix has one
+        doubtful = wrong or (lacking >= 0 and not allow_singular)
         if doubtful:
             x, lacking, right = repaired(run, xp, (dl, d, du), rows, x, lacking)
         if lacking >= 0 and not allow_singular:
@@ -109,7 +108,7 @@ class System:
         x = engines.moved(xp.ascontiguousarray(x.T).reshape(b.shape), self.where)
         if not (right or allow_singular):
             self._refuse_what_no_check_accepts(b, x)
-        return x, doubtful or verdict == accuracy.HARD
+        return x, (doubtful and lacking < 0) or verdict == accuracy.HARD
 
     def probe(self) -> Any:
         """A right-hand side for a test of the matrix: the product of the matrix with unknowns of
@@ -186,7 +185,8 @@ def _floating(array: Any, name: str, caller: str) -> Any:
         raise TypeError(f"{caller}: {name} must hold numbers, got {array.dtype}")
     if array.dtype in (np.float32, np.float64):
         return array
-    return array.astype(np.float64)
+    with np.errstate(over="ignore"):  # of long doubles
+        return array.astype(np.float64)
 
 
 def system(
@@ -291,18 +291,21 @@ class Factorization:
         Raises
         ------
         TypeError, ValueError
-            If `b` or `order` have another type or shape, or an element of `order` is no place in
-            `b`.
+            If `b` or `order` have another type or shape, or `order` names what is no place in `b`,
+            or one twice.
         """
         flag("solve_ordered", "transpose", transpose)
         b, order = _ordered_arrays(self._system, b, order)
         if not b.size:
             return b
+        if order is None:
+            return self._solve_ordered(b, order, transpose)
+        holes, named = engines.xp(b).ones(b.shape[1], bool), order[order >= 0]
+        holes[named] = False
+        if int(holes.sum()) + named.size != holes.size:
+            raise ValueError("solve_ordered: order must name no place twice")
         x = self._solve_ordered(b, order, transpose)
-        if order is not None:
-            holes = engines.xp(x).ones(x.shape[1], bool)
-            holes[order[order >= 0]] = False
-            x[:, holes] = 0
+        x[:, holes] = 0
         return x
 
     def _solve_ordered(self, b: Any, order: Any, transpose: bool) -> Any:

@@ -10,14 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from matchwood import calls, engines
-from matchwood.arguments import count, one_of, real, seed
+from matchwood.arguments import count, one_of, seed
 from matchwood.gate.graph import graph
 from matchwood.ordering.degree import METHODS as HUBS
 from matchwood.ordering.degree import degree_order, hub_order
 from matchwood.ordering.gap import Gaps, gaps
 from matchwood.ordering.llp import GAMMAS, Layers, find_layers
 from matchwood.ordering.rabbit import JoinTree, find_order, rabbit_order
-from matchwood.ordering.refine import METRICS, PARTNERS, refine_order
+from matchwood.ordering.refine import METRICS, PARTNERS, exact_fraction, refine_order
 from matchwood.ordering.shingle import shingle_order
 from matchwood.stopwatch import Stopwatch
 from matchwood.traversal import bfs
@@ -121,7 +121,7 @@ def locality_ordering(
     one_of(caller, "method", method, METHODS)
     one_of(caller, "hub", hub, HUBS)
     one_of(caller, "refine", refine, (None, *METRICS))
-    real(caller, "fraction", fraction, 0, 1)
+    exact_fraction(caller, fraction)
     one_of(caller, "partners", partners, PARTNERS)
     if sweeps is not None:
         count(caller, "sweeps", sweeps, 1)

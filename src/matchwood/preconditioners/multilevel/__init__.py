@@ -210,21 +210,7 @@ def _made(
     if old is None:
         options = options.with_candidates(candidates.given(near, blocksize, A, G.n))
     view = G.directed_weights(caller)
-    if options.scale is not None:
-        scale = options.scale
-        factor = np.repeat(scale, np.diff(view.indptr)) * scale[view.indices]
-        data = (view.data * factor).astype(view.data.dtype, copy=False)
-        G = csr.as_graph((view.indptr, view.indices, data), caller)
-        view = G.directed_weights(caller)
     xp = engines.xp(view.data)
-    largest = float(max(abs(view.data.max()), abs(view.data.min()))) if view.data.size else 0.0
-    if not np.isfinite(largest):
-        G.undirected_weights(caller)  # names the entry
-    exponent = int(np.frexp(largest)[1])
-    exponent = 0 if abs(exponent) <= SAFE_EXPONENT else max(-MOST_POWER, min(MOST_POWER, exponent))
-    data = xp.ldexp(view.data, -exponent) if exponent else view.data
-    symmetric = bool(G.has_symmetric_values)
-    matrix = Matrix(view.indptr, view.indices, data, xp.zeros(G.n, data.dtype))
     if old is not None:
         first = old[0].matrix
         if first.indices.size != view.indices.size or not (
@@ -234,6 +220,20 @@ def _made(
         ):
             raise ValueError("refresh: A must have entries at the same places as before")
         options = _settled(options, old)
+    if options.scale is not None:
+        scale = options.scale
+        factor = np.repeat(scale, np.diff(view.indptr)) * scale[view.indices]
+        data = (view.data * factor).astype(view.data.dtype, copy=False)
+        G = csr.as_graph((view.indptr, view.indices, data), caller)
+        view = G.directed_weights(caller)
+    largest = float(max(abs(view.data.max()), abs(view.data.min()))) if view.data.size else 0.0
+    if not np.isfinite(largest):
+        G.undirected_weights(caller)  # names the entry
+    exponent = int(np.frexp(largest)[1])
+    exponent = 0 if abs(exponent) <= SAFE_EXPONENT else max(-MOST_POWER, min(MOST_POWER, exponent))
+    data = xp.ldexp(view.data, -exponent) if exponent else view.data
+    symmetric = bool(G.has_symmetric_values)
+    matrix = Matrix(view.indptr, view.indices, data, xp.zeros(G.n, data.dtype))
     if options.interpolation == "smoothed" and not symmetric:
         raise ValueError(f"{caller}: interpolation='smoothed' needs a symmetric matrix")
     levels = tuple(levels_of(G, matrix, options, old))

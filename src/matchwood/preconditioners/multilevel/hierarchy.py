@@ -172,7 +172,7 @@ def levels_of(G: Any, matrix: Matrix, options: Options, old: Any = None) -> list
                 P = _sparse(P, n, count)
                 coarse, R = _coarse(matrix, P, options.threads)
         if not last:
-            if coarse.inner.size == 0:
+            if coarse.inner.size == 0 or passes[-1][1] == 0:  # smoothed: then `coarse` is no level
                 note, passes = "every row is diagonally dominant", []
             elif coarse.inner.size > STALLED * n:
                 note, passes = f"coarsening stalled at {coarse.inner.size} of {n} rows", []
