@@ -272,7 +272,7 @@ BUDGET: dict[str, int] = {
     "networkx_backend": 1856,
     "ordering": 14773,
     "partitioning": 5852,
-    "preconditioners": 6447,
+    "preconditioners": 6448,
     "primitives": 13047,
     "ranking": 2690,
     "report": 2721,
