@@ -1,6 +1,9 @@
-"""Matrices for the tests of the multilevel preconditioner, one for each engine's file."""
+"""Matrices for the tests of the multilevel preconditioner, and its levels spoiled."""
 
 from __future__ import annotations
+
+import copy
+import dataclasses
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,3 +39,12 @@ SMALL = {
     "random": lambda: definite(ZOO["rmat"]() if "rmat" in ZOO else laplacian((12, 12)), 3),
     "unsymmetric": lambda: definite(laplacian((14, 15)), 1, symmetric=False),
 }
+
+
+def spoiled(M, k: int, **changes):
+    """M with other attributes of its level k."""
+    N = copy.copy(M)
+    levels = list(M.levels)
+    levels[k] = dataclasses.replace(levels[k], **changes)
+    N.levels = tuple(levels)
+    return N

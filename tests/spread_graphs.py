@@ -67,6 +67,20 @@ def tried(work: Callable[[], Any]) -> Any:
         return f"{type(error).__name__}: {error}"
 
 
+def alike(body: Callable[..., Any], ranks: int, *arguments: Any) -> Any:
+    """What a body returns, which must be the same on all ranks."""
+    first, *rest = matchwood.dist.run(body, ranks, *arguments)
+    assert all(each == first for each in rest)
+    return first
+
+
+def assert_refused(found: list[Any], texts: list[str]) -> None:
+    """The errors begin with these texts; after them a call went well, so the ranks go on."""
+    for text, said in zip(texts, found[:-1], strict=True):
+        assert said.startswith(text), said
+    assert found[-1] is None
+
+
 def entries(G: DistributedGraph, view: Any) -> tuple[Any, ...]:
     """(rows, columns, values) of a block in the user's ids; its rules are checked."""
     names = G.original_local

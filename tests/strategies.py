@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
@@ -61,14 +59,6 @@ def graphs(
     return raw_csr(
         n, u.astype(np.int64), v.astype(np.int64), w.astype(data_dtype), index_dtype=index_dtype
     )
-
-
-@st.composite
-def graphs_with_vertices(draw: st.DrawFn, *, max_sources: int = 3, **options: Any) -> Any:
-    """A graph with at least one vertex, and a few of its vertices (maybe the same twice)."""
-    A = draw(graphs(**options).filter(lambda G: G.shape[0] > 0))
-    vertices = st.integers(0, A.shape[0] - 1)
-    return A, draw(st.lists(vertices, min_size=1, max_size=max_sources))
 
 
 def threads() -> st.SearchStrategy[int]:

@@ -182,6 +182,13 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def pattern_on_gpu(A: Any, index_dtype: Any = "int32") -> Any:
+    """The pattern of a matrix, as a Graph on the GPU."""
+    cupy = pytest.importorskip("cupy")
+    arrays = (cupy.asarray(A.indptr), cupy.asarray(A.indices))
+    return matchwood.graph(arrays, index_dtype=index_dtype)
+
+
 def run_verb(*words: str) -> Any:
     """`matchwood WORDS ...`, which must end well."""
     from typer.testing import CliRunner

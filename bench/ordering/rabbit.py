@@ -19,7 +19,6 @@ from bench.harness import peers
 from bench.ordering.sequential_rabbit import sequential_rabbit_order
 
 BARS = dict.fromkeys(("R-MAT 18", "grid 1000^2", "mesh 64^3", "Delaunay 300k"), 4.0)
-SPEEDUPS = {"mesh 100^3": 3.0, "grid 2000^2": 2.5}  # of an iteration, shuffled
 ITERATIONS = 20
 DATA = harness.DATA
 WEB = DATA / "graphs" / "cnr-2000.graph-txt.gz"

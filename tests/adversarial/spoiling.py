@@ -207,3 +207,12 @@ FORMS: dict[str, Callable[[Array], Any]] = {
 def _frozen(a: Array) -> Array:
     a.flags.writeable = False
     return a
+
+
+def refused(check: Any, *arguments: Any, **options: Any) -> bool:
+    """Whether a check refuses this answer."""
+    try:
+        check(*arguments, **options)
+    except (ValueError, TypeError):
+        return True
+    return False

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 import matchwood
 from adversarial.clock import attempts
+from adversarial.spoiling import refused
 from matchwood.factors import (
     Factor,
     check_factor,
@@ -141,14 +142,6 @@ def is_factor_by_definition(table: Any, view: Any) -> tuple[bool, bool]:
             if v in rows[w] and room[v] and room[w] and w not in lists[v]:
                 return True, False
     return True, True
-
-
-def refused(check: Any, *arguments: Any, **options: Any) -> bool:
-    try:
-        check(*arguments, **options)
-    except (ValueError, TypeError):
-        return True
-    return False
 
 
 def test_checks_decide_about_spoiled_factors() -> None:

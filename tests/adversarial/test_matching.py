@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 import matchwood
 from adversarial.clock import attempts
+from adversarial.spoiling import refused
 from matchwood.check import check_bound, check_coarsening, check_maximal_matching
 from matchwood.matching import (
     coarsen,
@@ -157,14 +158,6 @@ def test_wrong_mates_reach_no_kernel() -> None:
             value, dual = matching_bound(G, mate)
             check_bound(G, (value, dual))
             check_coarsening(G, mate, coarsen(G, mate))
-
-
-def refused(check: Any, *answer: Any, **options: Any) -> bool:
-    try:
-        check(*answer, **options)
-    except (ValueError, TypeError):
-        return True
-    return False
 
 
 def spoiled_number(rng: np.random.Generator, value: float) -> Any:

@@ -13,6 +13,7 @@ from graphs import ZOO, complete, disjoint, grid, path, rmat, shuffled, star
 from matchwood.components.connected import gpu as engine
 from matchwood.components.connected import reference
 from matchwood.gate import graph as csr
+from support import pattern_on_gpu
 
 pytestmark = pytest.mark.gpu
 
@@ -30,12 +31,6 @@ LARGER = {
 }
 
 
-def prepared(A, index_dtype=np.int32):
-    cupy = pytest.importorskip("cupy")
-    arrays = (cupy.asarray(A.indptr), cupy.asarray(A.indices))
-    return matchwood.graph(arrays, index_dtype=index_dtype)
-
-
 def expected(A):
     count, labels, _ = reference.label(csr.View(A.indptr, A.indices), False, "")
     return count, labels
@@ -50,7 +45,7 @@ def assert_same(found, count, labels, index_dtype):
 @pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
 @pytest.mark.parametrize("method", METHODS)
 def test_zoo(zoo_graph, method, index_dtype):
-    G = prepared(zoo_graph, index_dtype)
+    G = pattern_on_gpu(zoo_graph, index_dtype)
     found = matchwood.connected_components(G, method=method)
     assert_same(found, *expected(zoo_graph), index_dtype)
 
@@ -60,7 +55,7 @@ def test_zoo(zoo_graph, method, index_dtype):
 @pytest.mark.parametrize("name", LARGER)
 def test_larger(name, method, index_dtype):
     A = LARGER[name]()
-    G = prepared(A, index_dtype)
+    G = pattern_on_gpu(A, index_dtype)
     answer = expected(A)
     for _ in range(3):  # other schedules
         assert_same(matchwood.connected_components(G, method=method), *answer, index_dtype)
@@ -78,7 +73,7 @@ def test_symmetry_not_known(method):
 
 
 def test_rounds_of_fastsv_do_not_depend_on_scheduling():
-    G = prepared(shuffled(grid(90, 101)))
+    G = pattern_on_gpu(shuffled(grid(90, 101)))
     rounds = {matchwood.connected_components(G, method="fastsv").rounds for _ in range(5)}
     assert len(rounds) == 1
 
@@ -86,14 +81,14 @@ def test_rounds_of_fastsv_do_not_depend_on_scheduling():
 def test_more_rounds_than_a_batch(monkeypatch):
     monkeypatch.setattr(engine, "ROUNDS_PER_CHECK", 1)
     A = path(5000)
-    found = matchwood.connected_components(prepared(A), method="fastsv")
+    found = matchwood.connected_components(pattern_on_gpu(A), method="fastsv")
     assert found.count == 1
     assert found.rounds > 4
 
 
 def test_input_is_not_changed():
     A = ZOO["rmat"]()
-    G = prepared(A)
+    G = pattern_on_gpu(A)
     for method in METHODS:
         matchwood.connected_components(G, method=method)
     assert np.array_equal(G.indptr.get(), A.indptr)

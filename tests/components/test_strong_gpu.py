@@ -15,16 +15,11 @@ from matchwood.components.strong import reference
 from matchwood.components.strong.condensation import reference as levels_reference
 from matchwood.gate import graph as csr
 from strong_graphs import HARD, chain_of_cycles, directed_cycle, directed_path
+from support import pattern_on_gpu
 
 pytestmark = pytest.mark.gpu
 
 METHODS = ("auto", "forward_backward", "multistep", "propagation")
-
-
-def prepared(A, index_dtype=np.int32):
-    cupy = pytest.importorskip("cupy")
-    arrays = (cupy.asarray(A.indptr), cupy.asarray(A.indices))
-    return matchwood.graph(arrays, index_dtype=index_dtype)
 
 
 def expected(A):
@@ -41,7 +36,7 @@ def assert_same(found, count, labels, index_dtype=np.int32):
 @pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
 @pytest.mark.parametrize("method", METHODS)
 def test_zoo(zoo_graph, method, index_dtype):
-    G = prepared(zoo_graph, index_dtype)
+    G = pattern_on_gpu(zoo_graph, index_dtype)
     found = matchwood.strongly_connected_components(G, method=method)
     assert_same(found, *expected(zoo_graph), index_dtype)
 
@@ -50,7 +45,7 @@ def test_zoo(zoo_graph, method, index_dtype):
 @pytest.mark.parametrize("name", HARD)
 def test_hard_cases(name, index_dtype):
     A = HARD[name]()
-    G = prepared(A, index_dtype)
+    G = pattern_on_gpu(A, index_dtype)
     answer = expected(A)
     for method in METHODS[1:]:
         for _ in range(3):  # other schedules
@@ -62,7 +57,7 @@ def test_random_graphs():
     for seed in range(30):
         n = 20 + 13 * seed
         A = random_graph(n, n * (1 + seed % 4), symmetric=False, seed=seed)
-        G = prepared(A)
+        G = pattern_on_gpu(A)
         for method in METHODS:
             found = matchwood.strongly_connected_components(G, method=method)
             assert_same(found, *expected(A))
@@ -80,7 +75,7 @@ def test_raw_matrix():
 def test_rounds_are_few(method):
     """Deep graphs take far fewer passes than the longest way has arcs."""
     for A in (directed_path(20_000), directed_cycle(20_000), chain_of_cycles(2000, 10)):
-        found = matchwood.strongly_connected_components(prepared(A), method=method)
+        found = matchwood.strongly_connected_components(pattern_on_gpu(A), method=method)
         assert found.rounds < 4000
         assert_same(found, *expected(A))
 
@@ -90,18 +85,18 @@ def test_many_launches(monkeypatch, method):
     monkeypatch.setattr(engine, "PASSES_PER_LAUNCH", 1)
     for name in ("big and small", "chain of cycles", "oriented grid"):
         A = HARD[name]()
-        found = matchwood.strongly_connected_components(prepared(A), method=method)
+        found = matchwood.strongly_connected_components(pattern_on_gpu(A), method=method)
         assert_same(found, *expected(A))
 
 
 def test_only_where_it_is():
     with pytest.raises(ValueError, match="'tarjan' is for the 'cpu' engine"):
-        matchwood.strongly_connected_components(prepared(directed_path(3)), method="tarjan")
+        matchwood.strongly_connected_components(pattern_on_gpu(directed_path(3)), method="tarjan")
 
 
 def test_input_is_not_changed():
     A = ZOO["rmat, directed"]()
-    G = prepared(A)
+    G = pattern_on_gpu(A)
     for method in METHODS:
         matchwood.strongly_connected_components(G, method=method)
     assert np.array_equal(G.indptr.get(), A.indptr)
@@ -111,7 +106,7 @@ def test_input_is_not_changed():
 @pytest.mark.parametrize("name", [*ZOO, *HARD])
 def test_condensation(name):
     A = {**ZOO, **HARD}[name]()
-    found = matchwood.condensation(prepared(A))
+    found = matchwood.condensation(pattern_on_gpu(A))
     assert found.count == expected(A)[0]
     arcs = found.graph.tocoo()
     u, v = arcs.row.get(), arcs.col.get()

@@ -10,8 +10,10 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+import pytest
 
 from matchwood.dist import Communicator
+from matchwood.errors import CheckFailed
 
 TYPES = [
     np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64,
@@ -214,3 +216,11 @@ def everything(comm: Communicator, few: bool = False) -> None:
     splits(comm)
     things(comm)
     traffic(comm)
+
+
+def refused(comm, work):
+    """The class and text of the error that a call raises; the communicator goes on."""
+    with pytest.raises((TypeError, ValueError, CheckFailed)) as caught:
+        work()
+    comm.barrier()
+    return type(caught.value).__name__, str(caught.value)

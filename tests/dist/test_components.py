@@ -22,7 +22,7 @@ from matchwood.components.connected.ranks.cpu import giant
 from matchwood.components.connected.ranks.cpu.giant import largest_tree
 from matchwood.errors import CheckFailed
 from matchwood.primitives.number.ranks import number_labels
-from spread_graphs import CREW, GRIDS, SHAPES, slab, tried, zoo_on
+from spread_graphs import CREW, GRIDS, SHAPES, alike, assert_refused, slab, tried, zoo_on
 from strategies import graphs
 from support import REST
 
@@ -369,14 +369,13 @@ def test_wrong_arguments_are_refused_on_all_ranks():
             tried(lambda: matchwood.condensation(G)),
         ]
 
-    found = dist.run(body, 4)
-    assert all(each == found[0] for each in found)
-    assert found[0][0].startswith("ValueError: connected_components: method must be one of")
-    assert "'colour'" in found[0][0]
-    assert "method must be the same on all ranks" in found[0][1]
-    assert found[0][2].startswith("EngineUnavailable: connected_components: engine must be None")
-    assert found[0][3].startswith("ValueError: connected_components: threads must be")
-    assert found[0][4].startswith("EngineUnavailable: condensation")
+    found = alike(body, 4)
+    assert found[0].startswith("ValueError: connected_components: method must be one of")
+    assert "'colour'" in found[0]
+    assert "method must be the same on all ranks" in found[1]
+    assert found[2].startswith("EngineUnavailable: connected_components: engine must be None")
+    assert found[3].startswith("ValueError: connected_components: threads must be")
+    assert found[4].startswith("EngineUnavailable: condensation")
 
 
 def broken(comm, A, shape, order):
@@ -408,9 +407,8 @@ def broken(comm, A, shape, order):
 def test_the_check_finds_every_change_on_all_ranks():
     A = ZOO["first and last isolated"]()
     for k, shape in enumerate(((1, 1), (2, 2), (1, 3), (3, 2))):
-        found = dist.run(broken, shape[0] * shape[1], A, shape, ("given", "hashed")[k % 2])
-        assert all(each == found[0] for each in found)
-        assert "no path joins" in found[0][-1]
+        found = alike(broken, shape[0] * shape[1], A, shape, ("given", "hashed")[k % 2])
+        assert "no path joins" in found[-1]
 
 
 def test_what_is_no_answer():
@@ -431,8 +429,7 @@ def test_what_is_no_answer():
             tried(lambda: check(G, right)),  # the communicator goes on
         ]
 
-    found = dist.run(body, 4)
-    assert all(each == found[0] for each in found)
+    found = alike(body, 4)
     texts = [
         "TypeError: check_connected_components: labels must be a DistributedVector, got ndarray",
         "TypeError: check_connected_components: labels must hold integers, got dtype float64",
@@ -441,9 +438,7 @@ def test_what_is_no_answer():
         "TypeError: check_connected_components: count must be an integer, got float",
         "ValueError: check_connected_components: numbering must be one of",
     ]
-    for text, said in zip(texts, found[0][:-1], strict=True):
-        assert said.startswith(text), said
-    assert found[0][-1] is None
+    assert_refused(found, texts)
 
 
 def test_a_wrong_answer_is_a_check_that_failed():

@@ -18,7 +18,7 @@ from matchwood.check import check_spanning_forest
 from matchwood.spanning.forest import ranks as rounds
 from matchwood.spanning.forest.ranks import cpu as loops
 from matchwood.spanning.forest.ranks import gpu as gpu_loops
-from spread_graphs import FEW_GRIDS, GRIDS, USUAL_GRIDS, part, slab, tried
+from spread_graphs import FEW_GRIDS, GRIDS, USUAL_GRIDS, alike, part, slab, tried
 from strategies import graphs
 from support import REST, some
 
@@ -207,8 +207,7 @@ def test_arguments():
             minimum_spanning_forest(G, method="boruvka", threads=2).components,
         ]
 
-    first, *rest = dist.run(ask, 3)
-    assert all(each == first for each in rest)
+    first = alike(ask, 3)
     for text in first[:3]:
         assert text.startswith("EngineUnavailable: minimum_spanning_forest: method")
     assert first[3].startswith("ValueError: minimum_spanning_forest: maximum must be the same")
@@ -316,8 +315,7 @@ def test_forests_spoiled_on_one_rank_are_refused_on_all(kind):
         ]
         return [tried(lambda answer=answer: check_spanning_forest(G, answer)) for answer in answers]
 
-    first, *rest = dist.run(ask, 4)
-    assert all(each == first for each in rest)
+    first = alike(ask, 4)
     assert all(first), first
     for text, word in zip(first, ["total", "total", "components", "n is", "ascend", "smaller end"],
                           strict=False):  # fmt: skip

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import matchwood
+from dist.bodies import refused
 from graphs import ZOO, grid, random_graph, rmat
 from matchwood import dist
 from matchwood.check import check_label_propagation
@@ -20,7 +21,7 @@ from matchwood.communities.propagation import cpu as one_machine
 from matchwood.communities.propagation import ranks as spread_engine
 from matchwood.communities.propagation.ranks import gpu as sorted_lists
 from matchwood.errors import CheckFailed
-from spread_graphs import FEW_GRIDS, GRIDS, USUAL_GRIDS, slab
+from spread_graphs import FEW_GRIDS, GRIDS, USUAL_GRIDS, alike, slab
 from strategies import graphs
 from support import some
 
@@ -164,14 +165,6 @@ def test_random_graphs(A, shape, careful, rng):
         compared(A, (shape,), [{"rng": rng}])
 
 
-def refused(comm, work):
-    """The class and text of the error that a call raises; the communicator goes on."""
-    with pytest.raises((TypeError, ValueError, CheckFailed)) as caught:
-        work()
-    comm.barrier()
-    return type(caught.value).__name__, str(caught.value)
-
-
 def test_bad_arguments_are_refused_on_all_ranks():
     A = grid(5, 5)
     B = A.copy()
@@ -188,12 +181,11 @@ def test_bad_arguments_are_refused_on_all_ranks():
             refused(comm, lambda: label(H)),
         ]
 
-    errors = dist.run(call, 4)
-    assert all(each == errors[0] for each in errors)
-    assert {kind for kind, _ in errors[0]} == {"ValueError"}
+    errors = alike(call, 4)
+    assert {kind for kind, _ in errors} == {"ValueError"}
     with pytest.raises(ValueError) as caught:
         matchwood.label_propagation(B)
-    assert errors[0][-1][1] == str(caught.value)
+    assert errors[-1][1] == str(caught.value)
 
 
 def broken(G, found):
@@ -255,10 +247,9 @@ def test_every_way_of_breaking_an_answer_is_refused_on_all_ranks():
         )
         return told
 
-    told = dist.run(call, 6)
-    assert all(each == told[0] for each in told)
-    assert {kind for kind, _ in told[0]} == {"CheckFailed"}
-    assert all(text.startswith("label propagation: ") for _, text in told[0])
+    told = alike(call, 6)
+    assert {kind for kind, _ in told} == {"CheckFailed"}
+    assert all(text.startswith("label propagation: ") for _, text in told)
 
 
 def test_unsettled_labels_are_named_as_on_one_machine():
@@ -288,6 +279,5 @@ def test_answers_of_another_kind_are_no_answers():
         ]  # fmt: skip
         return [refused(comm, lambda bad=bad: check_label_propagation(G, bad)) for bad in wrong]
 
-    told = dist.run(call, 4)
-    assert all(each == told[0] for each in told)
-    assert {kind for kind, _ in told[0]} == {"TypeError"}
+    told = alike(call, 4)
+    assert {kind for kind, _ in told} == {"TypeError"}

@@ -26,7 +26,7 @@ from matchwood.matching.dominant.ranks import cpu as steps
 from matchwood.matching.dominant.ranks.cpu import owners
 from matchwood.matching.dominant.ranks.cpu.owners import Received
 from matchwood.primitives.frontier.cpu import BUFFER
-from spread_graphs import CREW, GRIDS, USUAL_GRIDS, slab, tried
+from spread_graphs import CREW, GRIDS, USUAL_GRIDS, alike, slab, tried
 from strategies import graphs
 from support import REST, some
 
@@ -354,8 +354,7 @@ def test_arguments_must_be_the_same_on_all_ranks():
             tried(lambda: weighted_matching(G, threads=0)),
         ]
 
-    first, *rest = dist.run(ask, 3)
-    assert all(each == first for each in rest)
+    first = alike(ask, 3)
     assert first[0].startswith("ValueError: weighted_matching: rng must be the same on all ranks")
     assert first[1].startswith("ValueError: weighted_matching: ties must be the same")
     assert first[2].startswith("EngineUnavailable: weighted_matching: engine must be None or 'cpu'")
@@ -474,8 +473,7 @@ def test_answers_spoiled_on_one_rank_are_refused_on_all():
         check_matching(G, replace(found, weight=found.weight * (1 + 1e-12 * here)))
         return texts
 
-    first, *rest = dist.run(ask, 4)
-    assert all(each == first for each in rest)
+    first = alike(ask, 4)
     kinds = ["CheckFailed", "CheckFailed", "TypeError", "CheckFailed", "TypeError", "CheckFailed",
              "TypeError", "ValueError", "CheckFailed", "ValueError"]  # fmt: skip
     assert [text.split(":")[0] for text in first] == kinds, first
@@ -494,8 +492,7 @@ def test_a_bound_that_does_not_hold():
             texts.append(tried(lambda spoiled=spoiled: check_matching(G, spoiled)))
         return texts
 
-    first, *rest = dist.run(ask, 4)
-    assert all(each == first for each in rest)
+    first = alike(ask, 4)
     assert all("bound" in text for text in first[:3])
     assert first[3] is None
 

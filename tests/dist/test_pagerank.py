@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 import matchwood
 from delays import delayed
+from dist.bodies import refused
 from dist.fake_cupy import play
 from graphs import ZOO, grid, rmat, star
 from matchwood import dist
 from matchwood.check import check_pagerank, is_pagerank
 from matchwood.communities.propagation.ranks import cpu as tables
-from matchwood.errors import CheckFailed
 from matchwood.ranking.ranks import cpu as cpu_block
-from spread_graphs import GRIDS, USUAL_GRIDS, slab
+from spread_graphs import GRIDS, USUAL_GRIDS, alike, slab
 from strategies import graphs
 from support import REST, some
 
@@ -296,14 +296,6 @@ def test_vectors_that_are_spread_are_taken_as_they_are():
         assert np.abs(scores - right.scores).max() < NEAR
 
 
-def refused(comm, work):
-    """The class and text of the error that a call raises; the communicator goes on."""
-    with pytest.raises((TypeError, ValueError, CheckFailed)) as caught:
-        work()
-    comm.barrier()
-    return type(caught.value).__name__, str(caught.value)
-
-
 def test_bad_arguments_are_refused_on_all_ranks():
     A = grid(5, 5)
 
@@ -329,10 +321,9 @@ def test_bad_arguments_are_refused_on_all_ranks():
             refused(comm, lambda: rank(start=G.vector(np.full(G.grid.owned, np.nan)))),
         ]
 
-    errors = dist.run(call, 4)
-    assert all(each == errors[0] for each in errors)
-    assert {kind for kind, _ in errors[0]} == {"ValueError"}
-    assert all(text.startswith("pagerank: ") for _, text in errors[0])
+    errors = alike(call, 4)
+    assert {kind for kind, _ in errors} == {"ValueError"}
+    assert all(text.startswith("pagerank: ") for _, text in errors)
 
 
 def test_negative_weights_are_refused_on_all_ranks():
@@ -423,9 +414,8 @@ def test_every_way_of_breaking_an_answer_is_refused_on_all_ranks():
         assert not is_pagerank(G, found, damping=0.5)
         return told
 
-    told = dist.run(call, 6)
-    assert all(each == told[0] for each in told)
-    assert {kind for kind, _ in told[0]} == {"CheckFailed"}
+    told = alike(call, 6)
+    assert {kind for kind, _ in told} == {"CheckFailed"}
 
 
 def test_answers_of_another_kind_are_no_answers():
@@ -441,9 +431,8 @@ def test_answers_of_another_kind_are_no_answers():
             for bad in (whole, words, "scores", dataclasses.replace(found, converged=1))
         ]
 
-    told = dist.run(call, 4)
-    assert all(each == told[0] for each in told)
-    assert {kind for kind, _ in told[0]} == {"TypeError"}
+    told = alike(call, 4)
+    assert {kind for kind, _ in told} == {"TypeError"}
 
 
 def test_a_rank_takes_its_own_threads(monkeypatch):

@@ -22,7 +22,7 @@ from matchwood.engines.ranks.exchanges.packing import pack_values, unpack_values
 from matchwood.engines.ranks.grid import Grid, GridShape
 from matchwood.traversal.breadth_first.ranks import cpu as rank_steps
 from matchwood.traversal.breadth_first.ranks.cpu import levels, messages, narrow
-from spread_graphs import CREW, FEW_GRIDS, GRIDS, SHAPES, slab, tried, zoo_on
+from spread_graphs import CREW, FEW_GRIDS, GRIDS, SHAPES, alike, assert_refused, slab, tried, zoo_on
 from support import from_python
 
 LONG = ("long path", "shuffled path", "thin grid")  # hundreds of levels
@@ -579,8 +579,7 @@ def test_wrong_arguments_are_refused_on_all_ranks():
             tried(lambda: matchwood.bfs(G, 0, threads=True)),
         ]
 
-    found = dist.run(body, 4)
-    assert all(each == found[0] for each in found)
+    found = alike(body, 4)
     texts = [
         "ValueError: bfs: sources must be vertices 0..9, got 10",
         "TypeError: bfs: sources must be an integer or a list of them",
@@ -594,7 +593,7 @@ def test_wrong_arguments_are_refused_on_all_ranks():
         "EngineUnavailable: bfs: engine must be None or 'cpu'",
         "TypeError: bfs: threads must be",
     ]
-    for text, said in zip(texts, found[0], strict=True):
+    for text, said in zip(texts, found, strict=True):
         assert said.startswith(text), said
 
 
@@ -628,8 +627,7 @@ def broken(comm, A, shape, rules):
 def test_the_check_finds_every_change_on_all_ranks():
     for A, rules in ((grid(3, 4), {}), (ZOO["directed path"](), {}), (path(9), {"depth_limit": 2})):
         for shape in ((1, 1), (2, 2), (3, 1)):
-            found = dist.run(broken, shape[0] * shape[1], A, shape, rules)
-            assert all(each == found[0] for each in found)
+            alike(broken, shape[0] * shape[1], A, shape, rules)
 
 
 def test_what_is_no_answer():
@@ -648,8 +646,7 @@ def test_what_is_no_answer():
             tried(lambda: check_bfs(G, 0, right)),
         ]
 
-    found = dist.run(body, 4)
-    assert all(each == found[0] for each in found)
+    found = alike(body, 4)
     texts = [
         "TypeError: check_bfs: result must be a BFS or",
         "TypeError: check_bfs: level must be a DistributedVector, got ndarray",
@@ -657,6 +654,4 @@ def test_what_is_no_answer():
         "ValueError: check_bfs: sources must be vertices 0..9, got 11",
         "CheckFailed: bfs: vertex 0 has level 0 but is no source",
     ]
-    for text, said in zip(texts, found[0][:-1], strict=True):
-        assert said.startswith(text), said
-    assert found[0][-1] is None
+    assert_refused(found, texts)

@@ -9,7 +9,6 @@ import pytest
 
 from matchwood import engines
 from matchwood.engines import gpu
-from matchwood.engines.gpu.source import SOURCES
 from matchwood.errors import EngineUnavailable, OutOfMemory
 
 TEXT = """
@@ -84,27 +83,8 @@ KERNELS = (
 
 
 @pytest.fixture
-def package(tmp_path, monkeypatch):
-    """A function that writes CUDA text into a package of its own and gives a Source."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    made = []
-
-    def write(text, kernels, **options):
-        name = f"cuda_engine_{tmp_path.name.replace('-', '_')}_{len(made)}"
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").write_text("")
-        (tmp_path / name / "gpu.cu").write_text(text)
-        made.append((name, "gpu.cu"))
-        return gpu.Source(name, "gpu.cu", kernels, **options)
-
-    yield write
-    for key in made:
-        SOURCES.pop(key, None)
-
-
-@pytest.fixture
-def source(package):
-    return package(TEXT, KERNELS, types={"T": (np.int32, np.float32, np.float64)})
+def source(make_source):
+    return make_source(TEXT, KERNELS, types={"T": (np.int32, np.float32, np.float64)})
 
 
 @pytest.fixture
@@ -137,9 +117,9 @@ def test_launch(source, cp, dtype):
 
 
 @pytest.mark.gpu
-def test_compile_error_names_kernel_and_line(package, cp):
+def test_compile_error_names_kernel_and_line(make_source, cp):
     text = "template <typename I>\n__global__ void go(I n) { I x = nothing; }\n"
-    broken = package(text, ("go<I>",))
+    broken = make_source(text, ("go<I>",))
     with pytest.raises(gpu.KernelError) as caught:
         broken.kernels(I=np.int32)
     message = str(caught.value)
@@ -149,12 +129,12 @@ def test_compile_error_names_kernel_and_line(package, cp):
 
 
 @pytest.mark.gpu
-def test_changed_header_is_compiled_anew(package, cp, monkeypatch):
+def test_changed_header_is_compiled_anew(make_source, cp, monkeypatch):
     """CuPy's cache does not see into headers; ours are part of the text."""
     text = "__global__ void go(int* out) { *out = VALUE; }"
     answers = []
     for value in (1, 2):
-        source = package(f"#define VALUE {value}\n{text}", ("go",))
+        source = make_source(f"#define VALUE {value}\n{text}", ("go",))
         out = cp.zeros(1, np.int32)
         source.kernels().go(1, (out,))
         answers.append(int(out[0]))

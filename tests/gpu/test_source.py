@@ -7,7 +7,6 @@ import pytest
 
 from matchwood.engines import gpu
 from matchwood.engines.gpu.launch import Kernel, Parameter, parameters
-from matchwood.engines.gpu.source import SOURCES
 
 TEXT = """
 #include "matchwood/union_find.cuh"
@@ -22,25 +21,6 @@ relax(I n, const I* __restrict__ indptr, const W* data, W best, bool flag,
 
 __global__ void reset(unsigned int* words, size_t count) {}
 """
-
-
-@pytest.fixture
-def make_source(tmp_path, monkeypatch):
-    """Sources in packages of their own, forgotten afterwards."""
-    made = []
-
-    def make(text, kernels, **options):
-        name = f"cuda_text_{len(made)}_{tmp_path.name.replace('-', '_')}"
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").write_text("")
-        (tmp_path / name / "gpu.cu").write_text(text)
-        made.append((name, "gpu.cu"))
-        return gpu.Source(name, "gpu.cu", kernels, **options)
-
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield make
-    for key in made:
-        SOURCES.pop(key, None)
 
 
 def test_headers_are_put_in_once(make_source):

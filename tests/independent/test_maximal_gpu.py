@@ -13,6 +13,7 @@ from graphs import complete, disjoint, from_edges, grid, path, rmat, shuffled, s
 from matchwood.gate import graph as csr
 from matchwood.independent import gpu as engine
 from matchwood.independent import order, reference
+from support import pattern_on_gpu
 
 pytestmark = pytest.mark.gpu
 
@@ -57,12 +58,6 @@ LARGER = {
 }
 
 
-def prepared(A, index_dtype=np.int32):
-    cupy = pytest.importorskip("cupy")
-    arrays = (cupy.asarray(A.indptr), cupy.asarray(A.indices))
-    return matchwood.graph(arrays, index_dtype=index_dtype)
-
-
 def expected(G, method, rng=0):
     view = G.undirected_pattern()
     view = csr.View(view.indptr.get(), view.indices.get())
@@ -72,7 +67,7 @@ def expected(G, method, rng=0):
 @pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
 @pytest.mark.parametrize("method", METHODS)
 def test_zoo(zoo_graph, method, index_dtype):
-    G = prepared(zoo_graph, index_dtype)
+    G = pattern_on_gpu(zoo_graph, index_dtype)
     for rng in (0, 5):
         found = matchwood.maximal_independent_set(G, method=method, rng=rng)
         assert found.dtype == np.bool_
@@ -83,7 +78,7 @@ def test_zoo(zoo_graph, method, index_dtype):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", LARGER)
 def test_larger(name, method, index_dtype):
-    G = prepared(LARGER[name](), index_dtype)
+    G = pattern_on_gpu(LARGER[name](), index_dtype)
     members, rounds = expected(G, method)
     for _ in range(3):  # other schedules
         found, taken = engine.choose(G.undirected_pattern(), method, 0)
@@ -97,7 +92,7 @@ def test_several_launches(method, monkeypatch):
     monkeypatch.setattr(engine, "CYCLES_PER_LAUNCH", 2000)
     monkeypatch.setattr(engine, "ROUNDS_PER_LAUNCH", 1)
     for make in (lambda: path(500), lambda: rmat(10, 4), lambda: spider(20_000)):
-        G = prepared(make())
+        G = pattern_on_gpu(make())
         members, rounds = expected(G, method)
         found, taken = engine.choose(G.undirected_pattern(), method, 0)
         assert np.array_equal(found.get(), members)
@@ -114,7 +109,7 @@ def test_moved_when_asked():
 
 def test_input_is_not_changed():
     A = rmat(9, 6)
-    G = prepared(A)
+    G = pattern_on_gpu(A)
     for method in METHODS:
         matchwood.maximal_independent_set(G, method=method)
     assert np.array_equal(G.indptr.get(), A.indptr)

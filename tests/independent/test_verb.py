@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -12,20 +11,14 @@ from typer.testing import CliRunner
 import matchwood
 from matchwood.cli import app
 from matchwood.report import sketches
-
-
-def run(*words: str) -> str:
-    result = CliRunner().invoke(app, list(words))
-    assert result.exit_code == 0, result.output
-    return result.stdout
+from support import run_verb, run_verb_json
 
 
 @pytest.mark.parametrize("method", ["luby", "lexicographic", "luby_sampling"])
 def test_mis(method: str, tmp_path: Path) -> None:
     out = tmp_path / "set.npz"
-    text = run("mis", "rmat:7", "--method", method, "--rng", "4", "--check", "--json",
-               "-o", str(out))  # fmt: skip
-    found = json.loads(text)
+    words = ("mis", "rmat:7", "--method", method, "--rng", "4", "--check", "-o", str(out))
+    found = run_verb_json(*words)
     A = matchwood.generators.rmat(7)
     members = matchwood.maximal_independent_set(A, method=method, rng=4)
     assert (found["vertices"], found["members"]) == (128, int(members.sum()))
@@ -36,7 +29,7 @@ def test_mis(method: str, tmp_path: Path) -> None:
 
 
 def test_mis_in_words(tmp_path: Path) -> None:
-    text = run("mis", "star:9", "--check", "-o", str(tmp_path / "set.csv"))
+    text = run_verb("mis", "star:9", "--check", "-o", str(tmp_path / "set.csv")).stdout
     assert "8" in text
     assert "right" in text
     assert (tmp_path / "set.csv").read_text().startswith("vertex,member\n0,0\n1,1\n")

@@ -17,6 +17,7 @@ from matchwood.ordering.rcm import gpu as engine
 from matchwood.ordering.rcm import reference
 from matchwood.ordering.rcm.gpu import batch as gpu_batch
 from matchwood.ordering.rcm.gpu import leveled
+from support import pattern_on_gpu
 
 pytestmark = pytest.mark.gpu
 
@@ -65,9 +66,7 @@ LARGER = {
 
 def prepared(A, index_dtype=np.int32):
     """The graph on the GPU, and its undirected pattern as NumPy arrays."""
-    cupy = pytest.importorskip("cupy")
-    arrays = (cupy.asarray(A.indptr), cupy.asarray(A.indices))
-    G = matchwood.graph(arrays, index_dtype=index_dtype)
+    G = pattern_on_gpu(A, index_dtype)
     view = G.undirected_pattern()
     return G, csr.View(view.indptr.get(), view.indices.get())
 

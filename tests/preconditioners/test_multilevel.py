@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import pickle
 
 import numpy as np
@@ -19,7 +18,7 @@ from matchwood.preconditioners import multilevel
 from matchwood.preconditioners.multilevel import hierarchy, reference
 from matchwood.preconditioners.multilevel.check import check_multilevel
 from matchwood.preconditioners.multilevel.cpu import pairs, smoothed
-from multilevel_matrices import SMALL, definite, laplacian
+from multilevel_matrices import SMALL, definite, laplacian, spoiled
 from strategies import graphs
 from support import REST, THREADS, looped, some
 
@@ -350,15 +349,6 @@ def test_singular_matrices(dtype: type) -> None:
     x, info = fcg(two, b, M=multilevel(two), rtol=1e-10)
     assert info == 0
     assert np.allclose(two @ x, b)
-
-
-def spoiled(M, k: int, **changes):
-    """M with other attributes of its level k."""
-    N = copy.copy(M)
-    levels = list(M.levels)
-    levels[k] = dataclasses.replace(levels[k], **changes)
-    N.levels = tuple(levels)
-    return N
 
 
 def test_the_check_finds_faults() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import pickle
 
 import numpy as np
@@ -21,7 +20,7 @@ from matchwood.preconditioners.multilevel import candidates, reference
 from matchwood.preconditioners.multilevel.check import check_multilevel
 from matchwood.preconditioners.multilevel.cpu import candidates as cpu
 from matchwood.preconditioners.multilevel.cpu import pairs
-from multilevel_matrices import laplacian
+from multilevel_matrices import laplacian, spoiled
 from strategies import graphs
 from support import THREADS, looped
 
@@ -290,15 +289,6 @@ def test_a_body_that_floats() -> None:
     M = multilevel(K, near_nullspace=modes, blocksize=2, coarsest=10)
     check_multilevel(K, M)
     assert matchwood.solve(K, np.ones(K.shape[0]), preconditioner=M).converged
-
-
-def spoiled(M, k: int, **changes):
-    """M with other attributes of its level k."""
-    N = copy.copy(M)
-    levels = list(M.levels)
-    levels[k] = dataclasses.replace(levels[k], **changes)
-    N.levels = tuple(levels)
-    return N
 
 
 def test_the_check_finds_faults() -> None:

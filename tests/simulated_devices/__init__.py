@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.devices.machine import Devices, Machine, machine_of
-from matchwood.engines.devices.plan import cut_rows
+from matchwood.engines.devices.plan import Batch, cut_rows
 from matchwood.engines.devices.stats import RoundStats, Stats, new_round
 
 
@@ -100,3 +100,15 @@ def groups(view: Any, ids: Any, buffer: Any) -> Iterator[Group]:
         starts = begin[row:stop] + np.maximum(first - offsets[row:stop], 0)
         at = np.arange(first, last) + np.repeat(starts - cut[:-1], np.diff(cut))
         yield Group(ids[row:stop], offsets[row : stop + 1], first, last, at)
+
+
+def filled(buffer: Any, view: Any, batch: Batch) -> Any:
+    """The rows of a batch, which travel: they are copied into `buffer`."""
+    entries, rows = batch.last - batch.first, batch.hi - batch.lo
+    buffer.columns[:entries] = view.indices[batch.first : batch.last]
+    buffer.weights[:entries] = view.data[batch.first : batch.last]
+    buffer.offsets[: rows + 1] = view.indptr[batch.lo : batch.hi + 1]
+    return buffer._replace(
+        ids=buffer.ids[:0], base=batch.lo, offsets=buffer.offsets[: rows + 1],
+        first=batch.first, last=batch.last,
+    )  # fmt: skip

@@ -18,7 +18,7 @@ from matchwood.factors.rounds.devices import Charge, Problem
 from matchwood.primitives.edge_order.cpu import prefers
 from matchwood.primitives.hashing.cpu import random_bit
 
-from . import SimulatedWorkers, groups
+from . import SimulatedWorkers, filled, groups
 
 Array = np.ndarray[Any, Any]
 
@@ -370,16 +370,8 @@ class Worker:
         self.counters[CHANGED] = self.rule.hi - self.rule.lo
 
     def _stream(self, batch: Batch, charge: Charge) -> None:
-        view, buffer = self._problem.view, self._next_buffer()
-        entries, rows = batch.last - batch.first, batch.hi - batch.lo
-        buffer.columns[:entries] = view.indices[batch.first : batch.last]
-        buffer.weights[:entries] = view.data[batch.first : batch.last]
-        buffer.offsets[: rows + 1] = view.indptr[batch.lo : batch.hi + 1]
-        self._count(entries, buffer.offsets[: rows + 1].nbytes)
-        there = buffer._replace(
-            ids=buffer.ids[:0], base=batch.lo, offsets=buffer.offsets[: rows + 1],
-            first=batch.first, last=batch.last,
-        )  # fmt: skip
+        there = filled(self._next_buffer(), self._problem.view, batch)
+        self._count(batch.last - batch.first, there.offsets.nbytes)
         self._pack(there, charge)
 
     def propose(self, charge: Charge) -> None:

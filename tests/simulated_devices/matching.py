@@ -29,7 +29,7 @@ from matchwood.matching.dominant.devices import Problem, staged_pairs
 from matchwood.primitives.edge_order.cpu import prefers
 from matchwood.primitives.wide_sums import total
 
-from . import Group, SimulatedWorkers, groups
+from . import Group, SimulatedWorkers, filled, groups
 
 Array = np.ndarray[Any, Any]
 INCOMPLETE = np.uint8(128)
@@ -328,16 +328,8 @@ class Worker:
 
     def stream(self, batch: Batch, only_free: bool) -> None:
         """A batch travels, and its rows are packed."""
-        view, buffer = self._problem.view, self._next_buffer()
-        entries, rows = batch.last - batch.first, batch.hi - batch.lo
-        buffer.columns[:entries] = view.indices[batch.first : batch.last]
-        buffer.weights[:entries] = view.data[batch.first : batch.last]
-        buffer.offsets[: rows + 1] = view.indptr[batch.lo : batch.hi + 1]
-        self._count(entries, buffer.offsets[: rows + 1].nbytes)
-        there = buffer._replace(
-            ids=buffer.ids[:0], base=batch.lo, offsets=buffer.offsets[: rows + 1],
-            first=batch.first, last=batch.last,
-        )  # fmt: skip
+        there = filled(self._next_buffer(), self._problem.view, batch)
+        self._count(batch.last - batch.first, there.offsets.nbytes)
         self._pack(there, only_free)
 
     def _count(self, entries: int, more: int) -> None:

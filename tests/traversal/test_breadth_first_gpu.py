@@ -16,6 +16,7 @@ from matchwood.engines import gpu
 from matchwood.gate import graph as csr
 from matchwood.traversal.breadth_first import gpu as engine
 from matchwood.traversal.breadth_first import reference
+from support import pattern_on_gpu
 
 pytestmark = pytest.mark.gpu
 
@@ -32,9 +33,7 @@ LARGER = {
 
 def prepared(A, index_dtype=np.int32):
     """The graph on the GPU, and its patterns forwards and backwards as NumPy arrays."""
-    cupy = pytest.importorskip("cupy")
-    arrays = (cupy.asarray(A.indptr), cupy.asarray(A.indices))
-    G = matchwood.graph(arrays, index_dtype=index_dtype)
+    G = pattern_on_gpu(A, index_dtype)
     view = G.directed_pattern()
     return G, csr.View(view.indptr.get(), view.indices.get())
 

@@ -27,7 +27,6 @@ RANKS = 4  # of a run without mpiexec
 SCALE = 13
 SPEEDUPS = {"pagerank": 9.0, "components": 6.0, "matching": 6.0, "bfs": 4.0}
 """Bars: 16 ranks of one thread against one rank, on 16 cores, R-MAT 22."""
-WEAK = 4.0  # bar: 16 ranks against one, with as many vertices on each
 BAR_RANKS = 16
 BARS = "bars"
 

@@ -6,9 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from bench.papers.mandulak.sensing import BATCHES, FUNCTIONS, PACKETS, THESIS
-from matchwood.applications.sensing.statistics.result import REFERENCE_NAMES
 
 Run = dict[str, Any]
+REFERENCE_NAMES = {  # what the reference of the Anonymized Network Sensing Graph Challenge says
+    "valid_packets": "n_packets",
+    "unique_links": "n_links",
+    "max_link_packets": "max_packets",
+    "unique_sources": "n_sources",
+    "max_source_packets": "max_source_packets",
+    "max_source_fan_out": "max_fan_out",
+    "unique_destinations": "n_destinations",
+    "max_destination_packets": "max_destination_packets",
+    "max_destination_fan_in": "max_fan_in",
+}
 
 
 def show(result: dict[str, Any]) -> None:

@@ -369,7 +369,7 @@ def solve(
             "setup",
             "time",
         ),
-        [_cells_solve(name, answer, duration) for name, answer in found.items()],
+        [_cells_solve(answer, duration) for answer in found.values()],
     )
     for name, why in impossible.items():
         typer.echo(f"not {name.replace('_', ' ')}: {why}")
@@ -428,7 +428,7 @@ def _facts(answer: Any) -> dict[str, Any]:
     }
 
 
-def _cells_solve(name: str, answer: Any, duration: Any) -> tuple[Any, ...]:
+def _cells_solve(answer: Any, duration: Any) -> tuple[Any, ...]:
     coverage = _coverage(answer)
     made = getattr(answer.preconditioner, "name", "none").replace("_", " ")
     return (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from matchwood.arguments import any_type, shown
+from matchwood.arguments import any_type, index_type, shown
 from matchwood.gate.rectangles import as_rectangle
 from matchwood.gate.resources import interruptible
 from matchwood.io.result import Array, Entries, Matrix
@@ -57,8 +57,7 @@ def matrix_of_rows(
     threads: int | None = None,
 ) -> Matrix:
     """The matrix with these rows, sorted; an id given twice in a row becomes one entry."""
-    small = max(*shape, indices.size) <= np.iinfo(np.int32).max
-    kind = np.int32 if small else np.int64
+    kind = index_type(max(*shape, indices.size))
     indptr, indices = indptr.astype(kind, copy=False), indices.astype(kind, copy=False)
     A = wrap(indptr, indices, weights, shape)
     if not A.has_canonical_format:

@@ -92,10 +92,10 @@ class Limits(NamedTuple):
 NO_LIMITS = Limits()
 
 
-def matrix_bytes(shape: tuple[int, int], entries: int, workers: int = 1) -> int:
-    """Bytes that a matrix takes while it is put together, with a counter a row per worker."""
+def matrix_bytes(shape: tuple[int, int], entries: int) -> int:
+    """Bytes that a matrix takes while it is put together, with a counter a row."""
     index = 4 if max(*shape, entries) <= np.iinfo(np.int32).max else 8
-    return (shape[0] + 1) * index + max(shape) * 8 * workers + entries * (index + 8)
+    return (shape[0] + 1) * index + max(shape) * 8 + entries * (index + 8)
 
 
 ID_MAX = 10**18  # ids have at most 18 digits, so that they fit int64 whatever is added

@@ -195,16 +195,8 @@ def algebraic_tridiagonal(
     Parameters
     ----------
     A : (n, n) sparse matrix, or anything `graph` takes
-    allow_singular : bool
-        Go on where the tridiagonal matrix is singular, as `tridiagonal.solve` does.
-    definite : bool
-        Make it positive definite, for CG: along paths that are not, the entries off the diagonal
-        are multiplied by a number below 1.  `A` must be symmetric, its diagonal positive.
-    engine : {None, "cpu", "gpu"}
-        None takes the engine where `A` lives.  The operator lives on the engine, and takes vectors
-        there.
-    threads : int or None
-        CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
+    allow_singular, definite, engine, threads
+        As for `tridiagonal`.
     **options
         For `degree_factor`: ``rounds``, ``period``, ``uncharged``, ``charge_probability``,
         ``rng``, ``ties``, ``directed``.

@@ -21,17 +21,13 @@ MARGIN = 12  # units
 SHADES = 6  # steps of opacity in `spy`; few of them keep the file small
 
 
-def placed(points: Array, side: float = SIDE) -> Array:
+def placed(points: Array) -> Array:
     """Points of any range scaled into the picture, y upwards as in a plot."""
     low = points.min(axis=0)
     span = float((points.max(axis=0) - low).max()) or 1.0
     unit = (points - low) / span
-    return np.column_stack(
-        (
-            MARGIN + unit[:, 0] * (side - 2 * MARGIN),
-            side - MARGIN - unit[:, 1] * (side - 2 * MARGIN),
-        )
-    )
+    inside = SIDE - 2 * MARGIN
+    return np.column_stack((MARGIN + unit[:, 0] * inside, SIDE - MARGIN - unit[:, 1] * inside))
 
 
 def upper_edges(A: Any) -> tuple[Array, Array]:
@@ -50,11 +46,9 @@ def on_points(points: Array, A: Any, title: str) -> tuple[Svg, Array]:
     return picture, at
 
 
-def mesh_levels(
-    points: Array, A: Any, level: Array, parent: Array, title: str = "breadth-first levels"
-) -> Svg:
+def mesh_levels(points: Array, A: Any, level: Array, parent: Array) -> Svg:
     """Vertices and tree edges in the colour of their level; other edges faint."""
-    picture, at = on_points(points, A, title)
+    picture, at = on_points(points, A, "breadth-first levels")
     reached = np.flatnonzero(level >= 0)
     step, shades = svg.steps(level[reached])
     for k, shade in enumerate(shades):
@@ -104,9 +98,9 @@ def coloured_parts(points: Array, A: Any, label: Array, title: str = "components
     return picture
 
 
-def matched_edges(points: Array, A: Any, mate: Array, title: str = "matching") -> Svg:
+def matched_edges(points: Array, A: Any, mate: Array) -> Svg:
     """Matched edges and their ends in colour; free vertices stand out."""
-    picture, at = on_points(points, A, title)
+    picture, at = on_points(points, A, "matching")
     ends = np.flatnonzero(mate > np.arange(mate.size))
     picture.segments(at[ends], at[mate[ends]], color=MAIN, width=2.2)
     picture.dots(at[mate >= 0], color=MAIN, radius=1.9)
@@ -203,12 +197,11 @@ def _compact(value: float) -> str:
     return f"{value:.3g}"
 
 
-def level_sizes(
-    level: Array, title: str = "vertices in each level", width: float = SIDE, height: float = SIDE
-) -> Svg:
+def level_sizes(level: Array) -> Svg:
     """One bar for each level of a search, as high as the level is large."""
-    picture = Svg(width, height, title)
-    left, right, top, bottom = 44.0, width - 10, 14.0, height - 30
+    height = SIDE + LEGEND
+    picture = Svg(SIDE, height, "vertices in each level")
+    left, right, top, bottom = 44.0, SIDE - 10, 14.0, height - 30
     sizes = np.bincount(level[level >= 0])
     picture.line(np.array([(left, top), (left, bottom), (right, bottom)]), color=FAINT, width=1)
     picture.text((left + right) / 2, height - 4, "level", anchor="middle")

@@ -123,7 +123,7 @@ def html(found: Demo) -> str:
     sections = [page.heading("matchwood demo", summary(found), machine(found), level=1)]
     for name, sketch in found.sketches:
         drawings = [page.figure(drawing.markup(), drawing.title) for drawing in sketch.drawings]
-        told = [_told(found, row) for row in found.rows if row.problem == name]
+        told = [_told(row) for row in found.rows if row.problem == name]
         sections += [
             page.heading(name.capitalize(), sketch.caption),
             page.cards(drawings, kind="pair"),
@@ -150,7 +150,7 @@ def html(found: Demo) -> str:
     return page.page("matchwood demo", sections)
 
 
-def _told(found: Demo, row: Row) -> str:
+def _told(row: Row) -> str:
     """Where the answer on a graph was found, and how long that took."""
     engines = [("CPU", row.prepared), ("GPU", row.gpu), ("SciPy", row.scipy)]
     took = ", ".join(f"{name} {milliseconds(t)}" for name, t in engines if t is not None)

@@ -30,7 +30,7 @@ def levels(n: int = 1500) -> Sketch:
     return Sketch(
         (
             pictures.mesh_levels(points, A, found.level, found.parent),
-            pictures.level_sizes(found.level, height=pictures.SIDE + pictures.LEGEND),
+            pictures.level_sizes(found.level),
         ),
         f"Search from the red vertex in a triangulation of {n:,} random points. Colour is the "
         f"level, the number of edges from the source; lines in colour join each vertex to its "
@@ -84,10 +84,10 @@ def matching(n: int = 700) -> Sketch:
 # Strong components
 
 
-def one_way(A: Any, both: float, rng: int) -> Any:
+def one_way(A: Any, both: float) -> Any:
     """A symmetric matrix of which most edges keep one direction, drawn at random."""
     upper = sp.triu(A, 1).tocoo()
-    draw = np.random.default_rng(rng).random(upper.nnz)
+    draw = np.random.default_rng(1).random(upper.nnz)
     there, back = draw > (1 - both) / 2, draw < (1 + both) / 2
     rows = np.append(upper.row[there], upper.col[back])
     cols = np.append(upper.col[there], upper.row[back])
@@ -98,7 +98,7 @@ def sketch_strong(n: int = 1500) -> Sketch:
     """A town of one-way streets: between which places can one drive both ways?"""
     streets = matchwood.generators.random_geometric(n, degree=6.5, rng=4)
     points = matchwood.generators.random_points(n, rng=4)
-    town = one_way(streets, 0.1, rng=1)
+    town = one_way(streets, 0.1)
     found = matchwood.strongly_connected_components(town)
     sizes = np.bincount(found.labels)
     return Sketch(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import flag, integers, plain
+from matchwood.arguments import flag, index_type, integers, plain
 from matchwood.errors import CheckFailed
 from matchwood.tridiagonal import check as accuracy
 from matchwood.tridiagonal.check import check_tridiagonal_solution
@@ -359,7 +359,7 @@ def _ordered_arrays(made: System, b: Any, order: Any) -> tuple[Any, Any]:
         )
     least = -1 if made.block else 0  # only blocks can have dummy unknowns
     flat = integers(caller, "order", order.reshape(-1), low=least, high=int(b.shape[1]) - 1)
-    index = np.int32 if b.shape[1] <= np.iinfo(np.int32).max else np.int64  # as forests have it
+    index = index_type(b.shape[1])  # as forests have it
     return b, engines.xp(b).ascontiguousarray(flat.astype(index, copy=False)).reshape(shape)
 
 

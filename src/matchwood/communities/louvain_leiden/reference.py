@@ -104,7 +104,7 @@ def refine(level: Level, labels: Any, plan: Plan, threads: int | None = None) ->
     whole = [0] * n
     for v in range(n):
         whole[labels[v]] += volume[v]
-    inside = [_within(level, labels, v) for v in range(n)]  # K(v, C without v)
+    inside = [_weight_to(level, labels, v, labels[v]) for v in range(n)]  # K(v, C without v)
     outward = list(inside)  # weight from a part to the rest of its community
     scale = plan.resolution / float(level.total) if level.total else 0.0
 
@@ -143,10 +143,6 @@ def refine(level: Level, labels: Any, plan: Plan, threads: int | None = None) ->
 def _row(level: Level, v: int) -> Any:
     for k in range(int(level.indptr[v]), int(level.indptr[v + 1])):
         yield int(level.indices[k]), 1 if level.data is None else int(level.data[k])
-
-
-def _within(level: Level, labels: Any, v: int) -> int:
-    return sum(w for u, w in _row(level, v) if labels[u] == labels[v])
 
 
 def _weight_to(level: Level, part: Any, v: int, c: int) -> int:

@@ -48,10 +48,10 @@ def label(
         return 0, labels, 0
     k = SOURCE.kernels(I=kind)
     if method == "fastsv":
-        space = workspace(n, kind, parent=(n, kind), spare=(n, kind), grand=(n, kind))
+        space = workspace(kind, parent=(n, kind), spare=(n, kind), grand=(n, kind))
         rounds = _fastsv(k, view, symmetric, space)
         return _number(k, n, space.grand, space, labels), labels, rounds
-    space = workspace(n, kind, parent=(n, kind))
+    space = workspace(kind, parent=(n, kind))
     if method == "bfs":
         _search_largest(k, view, graph, space)
         count = _number(k, n, space.parent, space, labels)
@@ -60,7 +60,7 @@ def label(
     return _number(k, n, space.parent, space, labels), labels, SAMPLED_NEIGHBOURS + 1
 
 
-def workspace(n: int, kind: Any, **arrays: Any) -> Any:
+def workspace(kind: Any, **arrays: Any) -> Any:
     """Scratch memory of a call: `words`, `counts` and these arrays."""
     return gpu.workspace("connected_components", counts=(RUNS, kind), words=(3, kind), **arrays)
 

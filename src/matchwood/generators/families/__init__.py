@@ -75,14 +75,8 @@ def cycle(
     ----------
     n : int
         At least 3.
-    dtype : float32 or float64
-        Of the stored ones.
-    engine : {None, "reference", "cpu", "gpu"}
-        Where the result is wanted; None is the CPU.
-    comm : Communicator, optional
-        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
-    grid, order
-        With `comm`, as for `matchwood.distribute`.
+    dtype, engine, comm, grid, order
+        As for `path`.
 
     Returns
     -------
@@ -119,14 +113,8 @@ def star(
     ----------
     n : int
         All vertices; the star has n - 1 rays.
-    dtype : float32 or float64
-        Of the stored ones.
-    engine : {None, "reference", "cpu", "gpu"}
-        Where the result is wanted; None is the CPU.
-    comm : Communicator, optional
-        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
-    grid, order
-        With `comm`, as for `matchwood.distribute`.
+    dtype, engine, comm, grid, order
+        As for `path`.
 
     Returns
     -------
@@ -162,14 +150,8 @@ def complete(
     Parameters
     ----------
     n : int
-    dtype : float32 or float64
-        Of the stored ones.
-    engine : {None, "reference", "cpu", "gpu"}
-        Where the result is wanted; None is the CPU.
-    comm : Communicator, optional
-        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
-    grid, order
-        With `comm`, as for `matchwood.distribute`.
+    dtype, engine, comm, grid, order
+        As for `path`.
 
     Returns
     -------
@@ -210,14 +192,8 @@ def mycielskian(
     ----------
     k : int
         1 to 22.
-    dtype : float32 or float64
-        Of the stored ones.
-    engine : {None, "reference", "cpu", "gpu"}
-        Where the result is wanted; None is the CPU.
-    comm : Communicator, optional
-        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
-    grid, order
-        With `comm`, as for `matchwood.distribute`.
+    dtype, engine, comm, grid, order
+        As for `path`.
 
     Returns
     -------

@@ -225,13 +225,8 @@ def delaunay(
     Parameters
     ----------
     n : int
-    weights : {None, "uniform", "integers", "distance"}
-        None stores ones, "distance" how far apart the points are; the others are explained in
-        `random_weights`.
-    dtype : float32 or float64
-        Of the stored values.
-    rng : int, numpy.random.Generator or None
-        The seed; None is 0.
+    weights, dtype, rng
+        As for `random_geometric`.
     engine : {None, "reference", "cpu", "gpu"}
         Where the result is wanted; None is the CPU.  The triangulation is made on the CPU.
     threads : int or None

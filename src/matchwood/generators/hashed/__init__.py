@@ -170,20 +170,8 @@ def erdos_renyi(
         Edges, at most n (n - 1) / 2, or n (n - 1) when directed.
     directed : bool
         False stores each edge both ways, so 2 m entries.
-    weights : {None, "uniform", "integers"}
-        None stores ones; the others are explained in `random_weights`.
-    dtype : float32 or float64
-        Of the stored values.
-    rng : int, numpy.random.Generator or None
-        The seed; None is 0.
-    engine : {None, "reference", "cpu", "gpu"}
-        Where to make the graph; None is the CPU.
-    threads : int or None
-        CPU only.
-    comm : Communicator, optional
-        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
-    grid, order
-        With `comm`, as for `matchwood.distribute`.
+    weights, dtype, rng, engine, threads, comm, grid, order
+        As for `rmat`.
 
     Returns
     -------
@@ -266,20 +254,8 @@ def dense_random(
         Probability of an edge, 0 to 1; about ``density * n * (n - 1)`` entries are stored.
     directed : bool
         True draws (u, v) and (v, u) separately; False draws once for both.
-    weights : {None, "uniform", "integers"}
-        None stores ones; the others are explained in `random_weights`.
-    dtype : float32 or float64
-        Of the stored values.
-    rng : int, numpy.random.Generator or None
-        The seed; None is 0.
-    engine : {None, "reference", "cpu", "gpu"}
-        Where to make the graph; None is the CPU.
-    threads : int or None
-        CPU only.
-    comm : Communicator, optional
-        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
-    grid, order
-        With `comm`, as for `matchwood.distribute`.
+    weights, dtype, rng, engine, threads, comm, grid, order
+        As for `rmat`.
 
     Returns
     -------

@@ -119,14 +119,8 @@ def grid(
     shape : tuple of 1, 2 or 3 int
     dtype : float32 or float64
         Of the stored ones.
-    engine : {None, "reference", "cpu", "gpu"}
-        Where to make the graph; None is the CPU.
-    threads : int or None
-        CPU only.
-    comm : Communicator, optional
-        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
-    grid, order
-        With `comm`, as for `matchwood.distribute`.
+    engine, threads, comm, grid, order
+        As for `stencil`.
 
     Returns
     -------
@@ -174,14 +168,8 @@ def mesh(
     shape : tuple of 1, 2 or 3 int
     dtype : float32 or float64
         Of the stored ones.
-    engine : {None, "reference", "cpu", "gpu"}
-        Where to make the graph; None is the CPU.
-    threads : int or None
-        CPU only.
-    comm : Communicator, optional
-        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
-    grid, order
-        With `comm`, as for `matchwood.distribute`.
+    engine, threads, comm, grid, order
+        As for `stencil`.
 
     Returns
     -------
@@ -244,14 +232,8 @@ def aniso(
         The grid; (2500, 2500) in the papers.
     dtype : float32 or float64
         Of the stored values.
-    engine : {None, "reference", "cpu", "gpu"}
-        Where to make the matrix; None is the CPU.
-    threads : int or None
-        CPU only.
-    comm : Communicator, optional
-        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
-    grid, order
-        With `comm`, as for `matchwood.distribute`.
+    engine, threads, comm, grid, order
+        As for `stencil`.
 
     Returns
     -------

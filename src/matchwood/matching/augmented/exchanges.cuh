@@ -58,8 +58,6 @@ struct WarpGroup {
         return mine;
     }
     __device__ __forceinline__ static long long most(long long mine) { return warp_reduce(mine, Most()); }
-    // The value of thread 0, returned to all of them.
-    __device__ __forceinline__ static unsigned long long from_leader(unsigned long long x) { return __shfl_sync(ALL, x, 0); }
 };
 
 struct BlockGroup {

@@ -71,11 +71,8 @@ def algebraic_block_tridiagonal(
         Make it positive definite, for CG: along paths that are not, the entries off the blocks on
         the diagonal are multiplied by a number below 1.  `A` must be symmetric, its diagonal
         positive.
-    engine : {None, "cpu", "gpu"}
-        None takes the engine where `A` lives.  The operator lives on the engine, and takes vectors
-        there.
-    threads : int or None
-        CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
+    engine, threads
+        As for `tridiagonal`.
     **options
         For both factors: ``rounds``, ``uncharged``, ``charge_probability``, ``rng``, ``ties``
         (``"index"`` unless given: pairs of the same kind all over a mesh make better blocks).

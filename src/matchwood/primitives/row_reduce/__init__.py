@@ -175,8 +175,8 @@ def spmv(
     _check_unless_cpu("spmv", indptr, indices, x.size, engine)
     if dtype is None:
         dtype = x.dtype if data is None else np.result_type(data.dtype, x.dtype)
-    dtype = _number_type("spmv", "dtype", dtype)
-    accumulator = _number_type("spmv", "accumulator", dtype if accumulator is None else accumulator)
+    dtype = _number_type("dtype", dtype)
+    accumulator = _number_type("accumulator", dtype if accumulator is None else accumulator)
     arrays = (indptr, indices, data, x)
     options = {"dtype": dtype, "accumulator": accumulator, "threads": threads}
     return call(__name__, "spmv", arrays, engine, **options)
@@ -341,9 +341,9 @@ def _check_unless_cpu(function: str, indptr: Any, indices: Any, columns: int, en
         look_through(function, indptr, indices, columns)
 
 
-def _number_type(function: str, name: str, dtype: Any) -> Any:
+def _number_type(name: str, dtype: Any) -> Any:
     result = any_type(dtype)
     if result is None or result.name not in NUMBERS:
         expected = ", ".join(NUMBERS)
-        raise TypeError(f"{function}: {name} must be one of {expected}, got {shown(dtype)}")
+        raise TypeError(f"spmv: {name} must be one of {expected}, got {shown(dtype)}")
     return result

@@ -3,15 +3,8 @@
     labels_around(sums, rank, rows, labels, v)     # sums.label[rank]: the label of each entry
     entries = add_up(sums, rank, rows, v)          # sums.total[rank, c]: the weight of label c
 
-This is the faster one: the caller goes through the entries, reads each total, and sets it to 0.
-Where a list of the different labels is needed:
-
-    found = tally_row(scratch, rank, rows, labels, v)   # labels scratch.label[rank, :found],
-                                                        # their weights scratch.weight[rank]
-
-`place[rank, c]` is 1 + where label c stands in the list of this row, 0 where it does not.  The list
-itself is short and stays in the nearest cache.  Only `place` is as long as there are labels.  No
-races: every member has its own rows of all arrays.
+The caller goes through the entries, reads each total, and sets it to 0.  No races: every member has
+its own rows of both arrays.
 """
 
 from __future__ import annotations
@@ -21,11 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.engines.cpu import atomic_add, device, expanded
-from matchwood.engines.cpu.hints import select
 
 Array = np.ndarray[Any, Any]
-
-SHORT_ROW = 8  # entries; a linear search among these takes less time than a cache miss
 
 
 class Rows(NamedTuple):
@@ -34,14 +24,6 @@ class Rows(NamedTuple):
     indptr: Array
     indices: Array
     data: Array
-
-
-class Scratch(NamedTuple):
-    """What each member of a team needs: (members, labels), (members, longest row) twice."""
-
-    place: Array
-    label: Array
-    weight: Array
 
 
 def unsigned(kind: Any) -> Any:
@@ -116,63 +98,6 @@ def add_up(sums: Sums, me: int, rows: Rows, v: Any) -> int:
         for k in range(length):
             total[label[k]] += 1
     return np.int64(length)
-
-
-@device
-def _gather(scratch: Scratch, me: int, rows: Rows, labels: Array, v: Any) -> int:
-    """List the labels around v; returns how many.  Their places are set."""
-    place, label, weight = scratch.place[me], scratch.label[me], scratch.weight[me]
-    one, weighted = np.uint64(1), rows.data.size > 0
-    zero, unit = weight.dtype.type(0), weight.dtype.type(1)
-    begin = np.uint64(rows.indptr[np.uint64(v)])
-    count = np.uint64(0)
-    # Without branches: whether a label is new cannot be predicted.
-    for k in range(begin, np.uint64(rows.indptr[np.uint64(v) + one])):
-        c = labels[rows.indices[k]]
-        at = np.uint64(place[c])
-        new = at == 0
-        slot = select(new, count, at - one)
-        before = select(new, zero, weight[slot])
-        label[slot] = c
-        weight[slot] = before + (rows.data[k] if weighted else unit)
-        place[c] = slot + one
-        count += np.uint64(new)
-    return np.int64(count)
-
-
-@device
-def _search(scratch: Scratch, me: int, rows: Rows, labels: Array, v: Any) -> int:
-    """`_gather` for short rows: labels are looked for one by one, and no places are set."""
-    label, weight = scratch.label[me], scratch.weight[me]
-    begin = np.uint64(rows.indptr[np.uint64(v)])
-    end = np.uint64(rows.indptr[np.uint64(v) + np.uint64(1)])
-    count = np.uint64(0)
-    for k in range(begin, end):
-        c = labels[rows.indices[k]]
-        at = np.uint64(0)
-        while at < count and label[at] != c:
-            at += np.uint64(1)
-        w = rows.data[k] if rows.data.size > 0 else weight.dtype.type(1)
-        if at == count:
-            label[at] = c
-            weight[at] = w
-            count += np.uint64(1)
-        else:
-            weight[at] += w
-    return np.int64(count)
-
-
-@device
-def tally_row(scratch: Scratch, me: int, rows: Rows, labels: Array, v: Any) -> int:
-    """The labels around v and their weights; the places are free again afterwards."""
-    one = np.uint64(1)
-    if rows.indptr[np.uint64(v) + one] - rows.indptr[np.uint64(v)] <= SHORT_ROW:
-        return _search(scratch, me, rows, labels, v)
-    found = _gather(scratch, me, rows, labels, v)
-    place, label = scratch.place[me], scratch.label[me]
-    for i in range(found):
-        place[label[i]] = 0
-    return found
 
 
 # Sums by label that a team makes together, where many vertices may have the same label.

@@ -21,9 +21,9 @@ def padded(text: str, q: int) -> list[Hashable]:
     return [*text, *[PADDING] * (-len(text) % q)]
 
 
-def tokens(text: str, q: int, *, pad: bool = True) -> set[Token]:
+def tokens(text: str, q: int) -> set[Token]:
     """The q-grams of a text; the k-th repeat of a gram is a token of its own."""
-    characters = padded(text, q) if pad else list(text)
+    characters = padded(text, q)
     grams = [tuple(characters[i : i + q]) for i in range(len(characters) - q + 1)]
     return {(gram, grams[:i].count(gram)) for i, gram in enumerate(grams)}
 

@@ -289,9 +289,9 @@ def _widened(narrow: Array) -> Array:
     return found
 
 
-def dump(matrix: TrafficMatrix, compression: str | None = None, level: int = 1) -> bytes:
+def dump(matrix: TrafficMatrix, compression: str | None = None) -> bytes:
     """The bytes of a matrix."""
-    return b"".join(Packer(compression, level).pieces(matrix))
+    return b"".join(Packer(compression, 1).pieces(matrix))
 
 
 def _blocks(array: Array, compress: Any, level: int) -> tuple[list[Any], int]:

@@ -341,16 +341,14 @@ def joined(by_source: Statistics, by_destination: Statistics) -> Statistics:
     return Statistics(**{name: ours[name] + theirs[name] for name in NAMES})
 
 
-def packet_statistics(
-    src: Any, dst: Any, *, threads: int | None = None, room: Room | None = None
-) -> Statistics:
+def packet_statistics(src: Any, dst: Any, *, threads: int | None = None) -> Statistics:
     """Statistics of all packets, without making the matrix."""
-    room = Room() if room is None else room
     if src.size == 0:
         return Statistics()
     if src.size > FITS:
         return batched_statistics(src, dst, -(-src.size // FITS), None, threads=threads)
     team = crew(threads, work=8 * src.size)
+    room = Room()
     keys = links.sorted_packets(team, src, dst, room)
     return of_sorted_packets(team, keys, room)
 

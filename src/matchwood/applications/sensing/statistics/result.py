@@ -59,17 +59,6 @@ QUANTITIES = (  # whose maxima those are: of each link, source or destination
     "link_packets", "source_packets", "source_fan_out", "destination_packets",
     "destination_fan_in",
 )  # fmt: skip
-REFERENCE_NAMES = {  # what the reference of the Anonymized Network Sensing Graph Challenge says
-    "valid_packets": "n_packets",
-    "unique_links": "n_links",
-    "max_link_packets": "max_packets",
-    "unique_sources": "n_sources",
-    "max_source_packets": "max_source_packets",
-    "max_source_fan_out": "max_fan_out",
-    "unique_destinations": "n_destinations",
-    "max_destination_packets": "max_destination_packets",
-    "max_destination_fan_in": "max_fan_in",
-}
 PLACE = {name: k for k, name in enumerate(NAMES)}
 
 

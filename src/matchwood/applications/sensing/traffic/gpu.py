@@ -175,22 +175,21 @@ def run_sums(starts: Any, end: int, values: Any) -> Any:
 
 
 def rows_of_packets(src: Any, dst: Any, *, threads: int | None = None) -> MatrixRows:
-    cupy = engines.cupy()
     n = src.size
     if n == 0:
-        return _no_rows(cupy)
+        return _no_rows()
     with gpu.guard("traffic_matrix", 28 * n):
         keys = sorted_packets(src, dst)
         found = links_of_sorted(keys)
-        return _rows(cupy, keys, found, gaps(found.starts, n))
+        return _rows(keys, found, gaps(found.starts, n))
 
 
-def _no_rows(cupy: Any) -> MatrixRows:
-    kinds = (np.uint32, np.int64, np.uint32, np.int64)
+def _no_rows() -> MatrixRows:
+    cupy, kinds = engines.cupy(), (np.uint32, np.int64, np.uint32, np.int64)
     return MatrixRows(*(cupy.zeros(int(k == 1), kind) for k, kind in enumerate(kinds)))
 
 
-def _rows(cupy: Any, keys: Any, found: Links, counts: Any) -> MatrixRows:
+def _rows(keys: Any, found: Links, counts: Any) -> MatrixRows:
     """The arrays of a matrix; `keys` are those of packets or of links."""
     size = found.source_starts.size
     sources = gpu.empty(size, np.uint32, "traffic_matrix")
@@ -213,10 +212,9 @@ def run_of_packets(src: Any, dst: Any, *, threads: int | None = None) -> Run:
 
 
 def rows_of_run(run: Run, *, threads: int | None = None) -> MatrixRows:
-    cupy = engines.cupy()
     if run.keys.size == 0:
-        return _no_rows(cupy)
-    return _rows(cupy, run.keys, links_of_sorted(run.keys), run.counts)
+        return _no_rows()
+    return _rows(run.keys, links_of_sorted(run.keys), run.counts)
 
 
 def sum_runs(runs: Iterable[Run], *, threads: int | None = None) -> Run:
@@ -269,7 +267,7 @@ def destination_sums(
         most = int(counts.max())
         several = 0 if most == 1 else int(cupy.count_nonzero(counts > 1))
         if several * REPEATED_PART > links and most < FITS:
-            return _sorted_with_counts(cupy, destinations, counts)
+            return _sorted_with_counts(destinations, counts)
         values = destinations.copy()
         sort(values)
         starts, different = heads(values)
@@ -285,7 +283,7 @@ def destination_sums(
         return DestinationSums(different, fan_in, packets)
 
 
-def _sorted_with_counts(cupy: Any, destinations: Any, counts: Any) -> DestinationSums:
+def _sorted_with_counts(destinations: Any, counts: Any) -> DestinationSums:
     links = destinations.size
     keys = gpu.empty(links, np.uint64, "traffic_statistics")
     k = kernels(links, counts=counts.dtype)

@@ -188,7 +188,8 @@ class Labels:
         """A round of sub-rounds; returns how many own labels changed, and vertices looked."""
         parts = subrounds_of(self.G.n)
         mine = self.ids[: self.grid.n_rows]
-        turns = self.module.turns(mine, parts, number, seed, self.threads)
+        hashes = hash2(mine, self.xp.full_like(mine, number), seed, threads=self.threads)
+        turns = (hashes % np.uint64(parts)).astype(np.uint8)  # subrounds/__init__.py
         order, counts = by_destination(turns, parts, self.threads)
         ends = np.cumsum(counts).tolist()
         moved = looked = 0
@@ -250,7 +251,9 @@ class Labels:
         if not self.saves:
             return turn[self.tied[turn] != 0]
         words = self.module.take_marks(turn, self.active, self.threads)
-        return self.module.marked(self.exchange.row.allreduce(words, "or"), turn)
+        words = self.exchange.row.allreduce(words, "or")
+        bits = self.xp.unpackbits(words.view(np.uint8), bitorder="little")[: turn.shape[0]]
+        return turn[self.xp.flatnonzero(bits)]
 
     def lists(self, vertices: Any) -> tuple[Any, Any]:
         """Own places among these vertices of the row group, and their labels from all ranks."""

@@ -13,7 +13,7 @@ by relaxed stores.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,21 +27,31 @@ from matchwood.engines.cpu import (
     share,
     store_relaxed,
 )
-from matchwood.primitives.hashing import GOLDEN, hash2
+from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.cpu import mix64
-from matchwood.primitives.tally.cpu import SHORT_ROW, Rows, Scratch
+from matchwood.primitives.tally.cpu import Rows
 
 Array = np.ndarray[Any, Any]
 
 CHUNK = 256  # vertices that a member takes at a time
 WORD = 64  # bits of a word in which active vertices are marked
+SHORT_ROW = 8  # entries; a linear search among these takes less time than a cache miss
 _GOLDEN, _SHIFT, _ONE = np.uint64(GOLDEN), np.uint64(32), np.uint64(1)
 
 
-def table_of(members: int, longest: int, kind: Any) -> Scratch:
-    """Room for lists of up to `longest` labels; `place` has the slots of the table."""
+class Table(NamedTuple):
+    """A list of labels for each member: (members, slots), (members, longest row) twice."""
+
+    place: Array
+    label: Array
+    weight: Array
+
+
+def table_of(members: int, lengths: Array, kind: Any) -> Table:
+    """Room for the longest of these lists of labels; `place` has the slots of the table."""
+    longest = int(lengths.max(initial=0))
     size = 1 << max(2 * longest - 1, 1).bit_length()
-    return Scratch(
+    return Table(
         np.zeros((members, size if longest > SHORT_ROW else 1), np.uint32),
         np.empty((members, max(longest, 1)), kind),
         np.empty((members, max(longest, 1)), np.int64),
@@ -83,7 +93,7 @@ def _place_in_short(label: Array, found: Any, c: Any) -> Any:
 
 
 @expanded
-def _added(table: Scratch, member: int, entries: Any, found: Any, c: Any, weight: Any) -> Any:
+def _added(table: Table, member: int, entries: Any, found: Any, c: Any, weight: Any) -> Any:
     """Add to the weight of label c, in a list of at most `entries`; its place, and the labels."""
     label, weights = table.label[member], table.weight[member]
     if entries <= np.uint64(SHORT_ROW):
@@ -98,14 +108,14 @@ def _added(table: Scratch, member: int, entries: Any, found: Any, c: Any, weight
 
 
 @expanded
-def _empty(table: Scratch, member: int, entries: Any) -> None:
+def _empty(table: Table, member: int, entries: Any) -> None:
     """Empty the slots that a list of `entries` has used."""
     if entries > np.uint64(SHORT_ROW):
         table.place[member, : _mask(entries) + _ONE] = 0
 
 
 @device
-def _add_up(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) -> int:
+def _add_up(table: Table, member: int, rows: Rows, labels: Array, v: Any) -> int:
     """Add up the weights of the labels in the row of v; returns the number of labels."""
     label, weights = table.label[member], table.weight[member]
     begin, end = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])
@@ -122,7 +132,7 @@ def _add_up(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) -> i
 
 
 @device
-def _only_label(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) -> bool:
+def _only_label(table: Table, member: int, rows: Rows, labels: Array, v: Any) -> bool:
     """List the label of a row that has only one, and say so.  From the second round on most do."""
     begin, end = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])
     if begin == end:
@@ -142,7 +152,7 @@ def _only_label(table: Scratch, member: int, rows: Rows, labels: Array, v: Any) 
 
 @kernel
 def _add_up_all(
-    team: Any, rows: Rows, labels: Array, vertices: Array, begins: Array, table: Scratch,
+    team: Any, rows: Rows, labels: Array, vertices: Array, begins: Array, table: Table,
     counts: Array, found: tuple[Array, Array],
 ) -> None:  # fmt: skip
     """Write the list of vertex i at begins[i], where its whole row would have room."""
@@ -182,11 +192,11 @@ def label_sums(
     """The number of labels of each row; all labels; their weights."""
     lengths = (rows.indptr[vertices + 1] - rows.indptr[vertices]).astype(np.int64)
     ends = np.cumsum(lengths)
-    work, longest = int(ends[-1]) if ends.size else 0, int(lengths.max(initial=0))
+    work = int(ends[-1]) if ends.size else 0
     team = crew(threads, work=work + vertices.size)
     counts = np.empty(vertices.size, np.int64)
     gapped = np.empty(work, kind), np.empty(work, np.int64)
-    table = table_of(team.size, longest, labels.dtype)
+    table = table_of(team.size, lengths, labels.dtype)
     begins = ends - lengths
     team.run(_add_up_all, rows, labels, vertices, begins, table, counts, gapped)
     closed = np.cumsum(counts)
@@ -197,7 +207,7 @@ def label_sums(
 
 
 @device
-def _join(table: Scratch, member: int, lists: Any, j: Any) -> int:
+def _join(table: Table, member: int, lists: Any, j: Any) -> int:
     """Join all lists of a vertex; returns how many labels it has."""
     entries, found = np.uint64(0), np.uint64(0)
     for s in range(lists.after.size):
@@ -212,7 +222,7 @@ def _join(table: Scratch, member: int, lists: Any, j: Any) -> int:
 
 
 @kernel
-def _decide(team: Any, lists: Any, own: Array, table: Scratch, targets: Array) -> None:
+def _decide(team: Any, lists: Any, own: Array, table: Table, targets: Array) -> None:
     """The heaviest label around each vertex, of several the one with the smallest mix64."""
     chunk = next_chunk(team, own.size, CHUNK)
     while chunk >= 0:
@@ -234,7 +244,7 @@ def _decide(team: Any, lists: Any, own: Array, table: Scratch, targets: Array) -
 
 
 @kernel
-def _weigh(team: Any, lists: Any, own: Array, table: Scratch, inside: Array, most: Array) -> None:
+def _weigh(team: Any, lists: Any, own: Array, table: Table, inside: Array, most: Array) -> None:
     """The weight of each vertex' own label around it, and of the heaviest (with that label)."""
     chunk = next_chunk(team, own.size, CHUNK)
     while chunk >= 0:
@@ -250,16 +260,12 @@ def _weigh(team: Any, lists: Any, own: Array, table: Scratch, inside: Array, mos
         chunk = next_chunk(team, own.size, CHUNK)
 
 
-def _table_for(lists: Any, members: int) -> Scratch:
-    entries = lists.sizes.sum(axis=0)
-    return table_of(members, int(entries.max(initial=0)), lists.words.dtype)
-
-
 def decided(lists: Any, own: Array, threads: int | None) -> Array:
     """The label that each of the own vertices takes; `own` are the labels that they have."""
     team = crew(threads, work=int(lists.words.size) + own.size)
     targets = np.empty_like(own)
-    team.run(_decide, lists, own, _table_for(lists, team.size), targets)
+    table = table_of(team.size, lists.sizes.sum(axis=0), lists.words.dtype)
+    team.run(_decide, lists, own, table, targets)
     return targets
 
 
@@ -267,14 +273,9 @@ def weighed(lists: Any, own: Array, threads: int | None) -> tuple[Array, Array]:
     """The weight of the own label around each vertex; the largest weight and its least label."""
     team = crew(threads, work=int(lists.words.size) + own.size)
     inside, most = np.empty(own.size, np.int64), np.empty((2, own.size), np.int64)
-    team.run(_weigh, lists, own.astype(np.int64), _table_for(lists, team.size), inside, most)
+    table = table_of(team.size, lists.sizes.sum(axis=0), lists.words.dtype)
+    team.run(_weigh, lists, own.astype(np.int64), table, inside, most)
     return inside, most
-
-
-def turns(ids: Array, parts: int, number: int, seed: int, threads: int | None) -> Array:
-    """The sub-round of each vertex in round `number` (subrounds/__init__.py)."""
-    hashes = hash2(ids, np.full_like(ids, number), seed, engine="cpu", threads=threads)
-    return (hashes % np.uint64(parts)).astype(np.uint8)
 
 
 @kernel
@@ -294,12 +295,6 @@ def take_marks(vertices: Array, active: Array, threads: int | None) -> Array:
     words = np.empty(-(-vertices.size // WORD), np.uint64)
     crew(threads, work=vertices.size).run(_take_marks, vertices, active, words)
     return words
-
-
-def marked(words: Array, vertices: Array) -> Array:
-    """Those of the vertices whose bit is set."""
-    bits = np.unpackbits(words.view(np.uint8), count=vertices.size, bitorder="little")
-    return vertices[np.flatnonzero(bits)]
 
 
 @kernel

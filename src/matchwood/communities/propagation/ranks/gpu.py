@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.primitives.hashing import hash2, mix64
+from matchwood.primitives.hashing import mix64
 
 WORD = 64  # bits of a word in which active vertices are marked
 
@@ -113,12 +113,6 @@ def weighed(lists: Any, own: Any, threads: int | None) -> tuple[Any, Any]:
     return _of_own(which, label, weight, own), most
 
 
-def turns(ids: Any, parts: int, number: int, seed: int, threads: int | None) -> Any:
-    """The sub-round of each vertex in round `number` (communities/subrounds)."""
-    hashes = hash2(ids, engines.xp(ids).full(ids.shape[0], number), seed)
-    return (hashes % np.uint64(parts)).astype(np.uint8)
-
-
 def take_marks(vertices: Any, active: Any, threads: int | None) -> Any:
     """A bit for each vertex, 1 where it is active; none of them is active afterwards."""
     xp = engines.xp(active)
@@ -126,13 +120,6 @@ def take_marks(vertices: Any, active: Any, threads: int | None) -> Any:
     bits[: vertices.shape[0]] = active[vertices]
     active[vertices] = 0
     return xp.packbits(bits, bitorder="little").view(np.uint64)
-
-
-def marked(words: Any, vertices: Any) -> Any:
-    """Those of the vertices whose bit is set."""
-    xp = engines.xp(words)
-    bits = xp.unpackbits(words.view(np.uint8), bitorder="little")[: vertices.shape[0]]
-    return vertices[xp.flatnonzero(bits)]
 
 
 def wake(

@@ -82,7 +82,7 @@ class Block:
         self._view = view
         self._kernels = single.SOURCE.kernels(I=view.indptr.dtype)
         kind = view.indptr.dtype
-        self._space = single.workspace(view.n, kind, parent=(view.n, kind))
+        self._space = single.workspace(kind, parent=(view.n, kind))
         self.parent, self.largest = self._space.parent, self._space.words[:1]
 
     def sample(self) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
+from matchwood.arguments import index_type
 from matchwood.engines.ranks.exchanges import cpu, routing
 from matchwood.engines.ranks.exchanges.cpu import places_by_owner as places_by_owner
 from matchwood.engines.ranks.exchanges.routing import Record as Record
@@ -168,8 +169,7 @@ class Exchange:
 
     def _fold_as_thesis(self, positions: Any, values: Any, op: str) -> tuple[Any, Any]:
         """All ranks of the row get all changes, and join those that are theirs."""
-        kind = np.int32 if self.grid.n <= np.iinfo(np.int32).max else np.int64
-        record = Record(positions.astype(kind, copy=False), values)
+        record = Record(positions.astype(index_type(self.grid.n), copy=False), values)
         flat, _ = self.row.allgatherv(record.packed)
         positions, values = record.unpacked(flat)
         to, places = self.grid.row_owner(positions.astype(np.int64))

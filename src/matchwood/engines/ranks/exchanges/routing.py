@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
+from matchwood.arguments import index_type
 
 Array = np.ndarray[Any, Any]
 
@@ -143,8 +144,7 @@ def narrow(grid: Any, ids: Array) -> Array:
 
 def narrowed(grid: Any, places: Any) -> Any:
     """Places in the smaller type that holds those of any rank: fewer bytes to send."""
-    most = grid.most_owned
-    return places.astype(np.int32 if most <= np.iinfo(np.int32).max else np.int64, copy=False)
+    return places.astype(index_type(grid.most_owned), copy=False)
 
 
 def to_group(comm: Any, messages: list[Array], kind: Any) -> list[Array]:

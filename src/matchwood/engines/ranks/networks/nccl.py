@@ -160,11 +160,10 @@ class Nccl(OnDevice):
         self._comm.abort()
 
 
-def open_nccl(comm: Communicator, unique_id: Any = None) -> Nccl:
-    """NCCL beside a communicator of the host; rank 0 makes the unique id where none is given."""
+def open_nccl(comm: Communicator) -> Nccl:
+    """NCCL beside a communicator of the host; rank 0 makes the unique id."""
     nccl = library()
     if nccl is None:
         raise EngineUnavailable("world: transport 'nccl' needs NCCL, and CuPy does not find it")
-    if unique_id is None:
-        unique_id = comm.objects(nccl.get_unique_id() if comm.rank == 0 else None)[0]
+    unique_id = comm.objects(nccl.get_unique_id() if comm.rank == 0 else None)[0]
     return Nccl(comm, nccl, nccl.NcclCommunicator(comm.size, unique_id, comm.rank), Cuda())
