@@ -259,7 +259,7 @@ BUDGET: dict[str, int] = {
     "cli": 4028,
     "communities": 5308,
     "components": 6992,
-    "engines": 13413,
+    "engines": 13395,
     "factors": 3427,
     "forests": 2470,
     "gate": 5589,

@@ -39,7 +39,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import NumbaError
 from numba.core.funcdesc import PythonFunctionDescriptor
-from numba.core.ir import Assign, Inst, Var
+from numba.core.ir import Assign
 from numba.core.lowering import Lower
 from numba.core.postproc import PostProcessor
 from numba.core.registry import cpu_target
@@ -544,24 +544,6 @@ def _type_of_any(self: Any, value: Any) -> Any:
     return _operators[value]
 
 
-def _variables_in(self: Any, value: Any) -> list[Any]:
-    """The variables of a statement, without a call for each field that is none."""
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, (list, tuple)):
-        value = (value,)
-    names: list[Any] = []
-    for item in value:
-        kind = type(item)
-        if kind is Var:
-            names.append(item)
-        elif issubclass(kind, Inst):
-            names += item.list_vars()
-        elif issubclass(kind, (list, tuple, dict)):
-            names += _variables_in(self, item)
-    return names
-
-
 def _post_processed(self: Any, emit_dels: bool = False, **options: Any) -> None:
     """Without a look at which variables live on, and without `del`: nothing counts references."""
     code = self.func_ir
@@ -644,7 +626,7 @@ def _parts(line: Any) -> Any:
 
 _OURS: tuple[tuple[Any, str, Any], ...] = (
     (arrayobj, "make_array", _array_of), (ir.IRBuilder, "extract_value", _extracted),
-    (BaseFunction, "get_call_type", _resolved_once), (Inst, "_rec_list_vars", _variables_in),
+    (BaseFunction, "get_call_type", _resolved_once),
     (BaseContext, "resolve_value_type", _type_of_any),
     (PostProcessor, "run", _post_processed), (base, "_has_loc", functools.cache(base._has_loc)),
 )  # fmt: skip
